@@ -1,0 +1,1 @@
+"""Real table metadata: the only folder that imports PyIceberg."""
