@@ -1,0 +1,70 @@
+"""Data files and delete files, as a commit sees them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from lakeproof.format.rows import Rows, RowSet, all_rows
+
+Value = str | int | float | bool | bytes | None
+"""A column value: dates and timestamps are ints (days, microseconds), decimals are scaled by the caller."""
+
+Row = tuple[Value, ...]
+"""One row, in the order of the table's columns."""
+
+
+class Bounds(NamedTuple):
+    """What a file's statistics say of one column. A bound that is `None` is not known."""
+
+    column: str
+    lower: Value = None
+    upper: Value = None
+    has_nulls: bool = True
+    has_values: bool = True
+
+
+class DataFile(NamedTuple):
+    """A file of rows. `rows` are its values where somebody knows them (a model, a small window), else `None`."""
+
+    path: str
+    partition: tuple[Value, ...] = ()
+    spec_id: int = 0
+    sequence_number: int = 0
+    record_count: int = 0
+    bounds: tuple[Bounds, ...] = ()
+    rows: tuple[Row, ...] | None = None
+
+    @property
+    def all_rows(self) -> RowSet:
+        """Every position of this file."""
+        return all_rows(self.record_count if self.rows is None else len(self.rows))
+
+
+class DeleteContent(StrEnum):
+    """What a delete file holds."""
+
+    POSITIONS = "positions"
+    VECTOR = "vector"
+    EQUALITY = "equality"
+
+
+class DeleteFile(NamedTuple):
+    """Deleted rows: positions of data files, a deletion vector of one data file, or equality deletes.
+
+    `positions` are the rows where they are known; `None` means that the file deletes rows of unknown data files of its
+    partition. Equality deletes list the columns and the deleted values.
+    """
+
+    path: str
+    content: DeleteContent = DeleteContent.POSITIONS
+    partition: tuple[Value, ...] = ()
+    spec_id: int = 0
+    sequence_number: int = 0
+    positions: Rows | None = ()
+    equality_columns: tuple[str, ...] = ()
+    equality_values: tuple[Row, ...] | None = ()
+
+    def references(self, path: str) -> bool:
+        """Whether this file may delete positions of that data file."""
+        return self.positions is None or any(file == path for file, _ in self.positions)

@@ -1,0 +1,68 @@
+"""Snapshots: what each commit did to a table, and the lineage that orders them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+from lakeproof.format.files import DataFile, DeleteFile
+from lakeproof.format.rows import RowMapping
+
+
+class Operation(StrEnum):
+    """The snapshot's own word for what it did. Rules that can decide by content do not trust it."""
+
+    APPEND = "append"
+    OVERWRITE = "overwrite"
+    DELETE = "delete"
+    REPLACE = "replace"
+
+
+class Snapshot(NamedTuple):
+    """One commit, as those see it who did not see it coming."""
+
+    snapshot_id: int
+    sequence_number: int
+    operation: Operation
+    parent_id: int | None = None
+    added_data_files: tuple[DataFile, ...] = ()
+    removed_data_files: tuple[DataFile, ...] = ()
+    added_delete_files: tuple[DeleteFile, ...] = ()
+    removed_delete_files: tuple[DeleteFile, ...] = ()
+    mapping: RowMapping | None = None
+    command_id: str = ""
+
+    @property
+    def adds_no_data(self) -> bool:
+        """A pure delete: whatever it removed is gone, not replaced."""
+        return not self.added_data_files
+
+    def removes(self, path: str) -> bool:
+        """Whether this snapshot took that data file out of the table."""
+        return any(file.path == path for file in self.removed_data_files)
+
+
+class Lineage(NamedTuple):
+    """The snapshots between a scan and the head; broken when one of them was expired."""
+
+    unseen: tuple[int, ...]
+    missing: int | None = None
+
+
+def lineage(parents: Mapping[int, int | None], *, scan_snapshot: int | None, head_snapshot: int | None) -> Lineage:
+    """The ids after the scan snapshot up to and including the head, oldest first.
+
+    `parents` knows the snapshots that were not expired. The scan snapshot itself may be expired; one inside the window
+    may not. A scan of `None` means that the table was empty when it was read.
+    """
+    unseen: list[int] = []
+    current = head_snapshot
+    while current is not None and current != scan_snapshot:
+        if current not in parents:
+            return Lineage(tuple(reversed(unseen)), missing=current)
+        unseen.append(current)
+        current = parents[current]
+    if current is None and scan_snapshot is not None:
+        return Lineage(tuple(reversed(unseen)), missing=scan_snapshot)
+    return Lineage(tuple(reversed(unseen)))
