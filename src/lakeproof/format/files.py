@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
+from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
 from lakeproof.format.rows import Rows, RowSet, all_rows
 
-Value = str | int | float | bool | bytes | None
-"""A column value: dates and timestamps are ints (days, microseconds), decimals are scaled by the caller."""
+Value = str | int | float | bool | bytes | date | datetime | Decimal | None
+"""A column value. Partition values of year, month, day and hour are ordinals since 1970, as the specification has them."""
 
 Row = tuple[Value, ...]
 """One row, in the order of the table's columns."""
@@ -22,6 +24,7 @@ class Bounds(NamedTuple):
     upper: Value = None
     has_nulls: bool = True
     has_values: bool = True
+    has_nans: bool = True  # bounds leave NaN out, and NaN is greater than every number
 
 
 class DataFile(NamedTuple):

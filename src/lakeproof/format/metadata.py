@@ -69,9 +69,7 @@ def equality_hits(file: DataFile, delete: DeleteFile, columns: tuple[str, ...]) 
 
 def live_rows(table: TableState, columns: tuple[str, ...]) -> tuple[tuple[DataFile, RowSet], ...]:
     """Each data file with the rows that a reader sees."""
-    return tuple(
-        (file, file.all_rows & ~deleted_rows(file, table.delete_files, columns)) for file in table.data_files
-    )
+    return tuple((file, file.all_rows & ~deleted_rows(file, table.delete_files, columns)) for file in table.data_files)
 
 
 def visible(table: TableState, columns: tuple[str, ...]) -> tuple[Row, ...]:

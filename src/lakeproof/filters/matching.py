@@ -1,0 +1,174 @@
+"""Which rows, and which files, a predicate may match.
+
+Of a file only its partition values and its column bounds are known. The answer «no» must be certain: when bounds are
+missing, types do not compare or a part is opaque, the answer is «may match».
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lakeproof.filters.expression import (
+    Always,
+    And,
+    Compare,
+    Expression,
+    In,
+    IsNull,
+    Leaf,
+    Never,
+    Opaque,
+    Or,
+    StartsWith,
+)
+from lakeproof.filters.transforms import applied, is_monotone, parsed
+from lakeproof.format import Bounds, DataFile, DeleteFile, PartitionSpec, Row, TableShape, Value
+
+_OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def matches(expression: Expression, row: Row, columns: tuple[str, ...]) -> bool:
+    """Whether the predicate may be true of this row: exact but for opaque parts, which may always be."""
+    match expression:
+        case And(parts):
+            return all(matches(part, row, columns) for part in parts)
+        case Or(parts):
+            return any(matches(part, row, columns) for part in parts)
+        case Always() | Opaque():
+            return True
+        case Never():
+            return False
+    return _leaf_matches(expression, row[columns.index(expression.column)])
+
+
+def _leaf_matches(leaf: Leaf, value: Value) -> bool:
+    match leaf:
+        case IsNull(_, negative):
+            return (value is None) != negative
+        case Compare(_, op, wanted):
+            return value is not None and wanted is not None and compared(value, op, wanted)
+        case In(_, values, negative):
+            known = [one for one in values if one is not None]
+            if value is None or (negative and len(known) < len(values)):
+                return False
+            return any(compared(value, "=", one) for one in known) != negative
+        case StartsWith(_, prefix, negative):
+            return isinstance(value, str) and value.startswith(prefix) != negative
+    raise AssertionError(leaf)
+
+
+def compared(left: Value, op: str, right: Value) -> bool:
+    """Spark's comparison: NaN equals itself and is greater than every number."""
+    nans = (left != left) - (right != right)  # 1, 0 or -1 where exactly one side is NaN
+    if left != left or right != right:
+        return _OPERATORS[op](nans, 0)
+    return _OPERATORS[op](left, right)
+
+
+def may_match_file(expression: Expression, file: DataFile, shape: TableShape) -> bool:
+    """Whether a data file may hold a row that matches."""
+    spec = shape.specs[file.spec_id] if file.spec_id < len(shape.specs) else ()
+    bounds = {each.column: each for each in file.bounds}
+    return _may_match(expression, bounds, _partition_values(spec, file.partition))
+
+
+def may_match_partition(expression: Expression, file: DataFile | DeleteFile, shape: TableShape) -> bool:
+    """Whether a file's partition may hold a row that matches: all that a delete file lets us ask."""
+    spec = shape.specs[file.spec_id] if file.spec_id < len(shape.specs) else ()
+    return _may_match(expression, {}, _partition_values(spec, file.partition))
+
+
+_Partition = Mapping[str, tuple[tuple[str, Value], ...]]
+
+
+def _partition_values(spec: PartitionSpec, partition: tuple[Value, ...]) -> _Partition:
+    known: dict[str, tuple[tuple[str, Value], ...]] = {}
+    for field, value in zip(spec, partition, strict=False):
+        if parsed(field.transform)[0] != "void":
+            known[field.column] = (*known.get(field.column, ()), (field.transform, value))
+    return known
+
+
+def _may_match(expression: Expression, bounds: Mapping[str, Bounds], partition: _Partition) -> bool:
+    match expression:
+        case And(parts):
+            return all(_may_match(part, bounds, partition) for part in parts)
+        case Or(parts):
+            return any(_may_match(part, bounds, partition) for part in parts)
+        case Always() | Opaque():
+            return True
+        case Never():
+            return False
+    try:
+        known = bounds.get(expression.column)
+        if known is not None and not _bounds_allow(expression, known):
+            return False
+        return all(_partition_allows(expression, *pair) for pair in partition.get(expression.column, ()))
+    except TypeError:  # the literal and the file's values do not compare: nobody can tell
+        return True
+
+
+def _bounds_allow(leaf: Leaf, known: Bounds) -> bool:
+    if isinstance(leaf, IsNull):
+        return known.has_values if leaf.negative else known.has_nulls
+    if not known.has_values:
+        return False
+    match leaf:
+        case Compare(_, op, value):
+            return value is not None and _interval_allows(op, value, known)
+        case In(_, values, False):
+            return any(value is not None and _interval_allows("=", value, known) for value in values)
+        case StartsWith(_, prefix, False):
+            size = len(prefix)
+            return not (isinstance(known.lower, str) and known.lower[:size] > prefix) and not (
+                isinstance(known.upper, str) and known.upper[:size] < prefix
+            )
+    return True  # negated forms: bounds may be wider than the values, so they exclude nothing
+
+
+def _interval_allows(op: str, value: Any, known: Bounds) -> bool:
+    lower, upper = (None if one is not None and one != one else one for one in (known.lower, known.upper))
+    if isinstance(value, float) and value != value:
+        return True
+    if op in ("=", "<", "<=") and lower is not None and not _OPERATORS["<" if op == "<" else "<="](lower, value):
+        return False
+    nan_possible = isinstance(upper, float) and known.has_nans and op != "="
+    if op in ("=", ">", ">=") and upper is not None and not nan_possible:
+        return _OPERATORS[">" if op == ">" else ">="](upper, value)
+    return True
+
+
+def _partition_allows(leaf: Leaf, transform: str, there: Value) -> bool:
+    """Whether a row whose transformed value is `there` may match."""
+    if isinstance(leaf, IsNull):
+        return (there is None) != leaf.negative
+    if there is None:
+        return False  # only null is transformed to null, and no other leaf matches null
+    if transform == "identity":
+        return _leaf_matches(leaf, there)
+    match leaf:
+        case Compare(_, op, value):
+            return value is not None and _transformed_allows(transform, op, value, there)
+        case In(_, values, False):
+            return any(value is not None and applied(transform, value) == there for value in values)
+        case StartsWith(_, prefix, False) if parsed(transform)[0] == "truncate" and isinstance(there, str):
+            return there.startswith(prefix) or prefix.startswith(there)
+    return True
+
+
+def _transformed_allows(transform: str, op: str, value: Value, there: Any) -> bool:
+    if op == "=":
+        return applied(transform, value) == there
+    if op == "!=" or not is_monotone(transform):
+        return True
+    edge: Any = applied(transform, value)  # x < value implies transform(x) <= transform(value)
+    return bool(there <= edge if op in ("<", "<=") else there >= edge)
