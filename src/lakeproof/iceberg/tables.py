@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
+from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform, parse_transform
+from pyiceberg.types import NestedField, PrimitiveType
+
+from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.catalogs import CATALOG_NAME, NAMESPACE, warehouse_location
+from lakeproof.iceberg.dependencies import DEPENDENCIES_PROPERTY, check_dependencies
+from lakeproof.iceberg.failures import spoken
 
 
 class PartitionBy(NamedTuple):
@@ -16,6 +26,16 @@ class PartitionBy(NamedTuple):
     column: str
     transform: str = "identity"
     name: str | None = None
+
+
+def identifier(name: str) -> tuple[str, str]:
+    """(namespace, table) of `t`, `ns.t` or `lakeproof.ns.t`."""
+    parts = [part.strip("`") for part in name.split(".")]
+    if len(parts) > 2 and parts[0] == CATALOG_NAME:
+        parts = parts[1:]
+    if not all(parts):
+        raise InvalidInput(f"`{name}` is not a table name", hint="write table, or namespace.table")
+    return (".".join(parts[:-1]) or NAMESPACE, parts[-1])
 
 
 def create_table(
@@ -30,24 +50,131 @@ def create_table(
     if_not_exists: bool = False,
 ) -> Table:
     """A new table; field ids of `schema` are assigned afresh (pass any)."""
-    raise NotImplementedError
+    place = f"table {name}"
+    _refuse_unwritable_version(properties or {}, place)
+    if column_dependencies.strip():
+        check_dependencies(column_dependencies, schema, place=place)
+        properties = {**(properties or {}), DEPENDENCIES_PROPERTY: column_dependencies}
+    spec = _partition_spec(schema, partition_by, place)
+    try:
+        with spoken(place):
+            return catalog.create_table(
+                identifier(name),
+                schema,
+                location=None if location is None else warehouse_location(location),
+                partition_spec=spec,
+                properties=dict(properties or {}),
+            )
+    except InvalidInput as error:
+        if if_not_exists and isinstance(error.__cause__, TableAlreadyExistsError):
+            return load_table(catalog, name)
+        raise
 
 
 def load_table(catalog: Catalog, name: str) -> Table:
     """The table at its newest metadata; an unknown name is an `InvalidInput` that names the nearest ones."""
-    raise NotImplementedError
+    namespace, table = identifier(name)
+    try:
+        with spoken(f"table {name}"):
+            return catalog.load_table((namespace, table))
+    except InvalidInput as error:
+        if not isinstance(error.__cause__, NoSuchTableError):
+            raise
+        raise InvalidInput(f"there is no table `{name}`", hint=_nearest(catalog, namespace, table)) from None
+
+
+def table_exists(catalog: Catalog, name: str) -> bool:
+    """Whether the catalog knows the name."""
+    with spoken(f"table {name}"):
+        return catalog.table_exists(identifier(name))
 
 
 def drop_table(catalog: Catalog, name: str, *, if_exists: bool = False, purge: bool = False) -> None:
-    """The table leaves the catalog; `purge` also removes its files."""
-    raise NotImplementedError
+    """The table leaves the catalog; `purge` also removes the files that its metadata names."""
+    if if_exists and not table_exists(catalog, name):
+        return
+    load_table(catalog, name)
+    with spoken(f"table {name}"):
+        (catalog.purge_table if purge else catalog.drop_table)(identifier(name))
 
 
 def rename_table(catalog: Catalog, name: str, new_name: str) -> Table:
-    """The table under its new name."""
-    raise NotImplementedError
+    """The table under its new name; its files stay where they are."""
+    load_table(catalog, name)
+    with spoken(f"table {name}"):
+        return catalog.rename_table(identifier(name), identifier(new_name))
 
 
-def list_tables(catalog: Catalog, namespace: str = "default") -> tuple[str, ...]:
+def list_tables(catalog: Catalog, namespace: str = NAMESPACE) -> tuple[str, ...]:
     """Names of the namespace's tables, sorted."""
-    raise NotImplementedError
+    with spoken(f"namespace {namespace}"):
+        return tuple(sorted(found[-1] for found in catalog.list_tables(namespace)))
+
+
+def list_namespaces(catalog: Catalog) -> tuple[str, ...]:
+    """Names of the catalog's namespaces, sorted."""
+    with spoken("catalog"):
+        return tuple(sorted(".".join(found) for found in catalog.list_namespaces()))
+
+
+def create_namespace(catalog: Catalog, namespace: str, *, if_not_exists: bool = False) -> None:
+    """The namespace is there afterwards."""
+    with spoken(f"namespace {namespace}"):
+        if if_not_exists:
+            catalog.create_namespace_if_not_exists(namespace)
+        else:
+            catalog.create_namespace(namespace)
+
+
+def partition_field_name(column: str, transform: str) -> str:
+    """Iceberg's own names: `day` of `ts` is `ts_day`, `bucket[16]` of `id` is `id_bucket`."""
+    kind = transform.partition("[")[0]
+    return column if kind == "identity" else f"{column}_{'trunc' if kind == 'truncate' else kind}"
+
+
+def find_column(schema: Schema, column: str, place: str) -> NestedField:
+    """The field of that name, in any case; an unknown one is an `InvalidInput` that names the nearest."""
+    try:
+        return schema.find_field(column, case_sensitive=False)
+    except ValueError:
+        near = difflib.get_close_matches(column, schema.column_names, n=3)
+        hint = f"columns: {', '.join(near or schema.column_names)}"
+        raise InvalidInput(f"there is no column `{column}`", place=place, hint=hint) from None
+
+
+def _partition_spec(schema: Schema, partition_by: Sequence[PartitionBy], place: str) -> PartitionSpec:
+    fields = []
+    for number, part in enumerate(partition_by):
+        source = find_column(schema, part.column, place)
+        with spoken(f"{place}, partition field {part.transform} of {part.column}"):
+            transform = parse_transform(part.transform)
+        if not isinstance(source.field_type, PrimitiveType) or not transform.can_transform(source.field_type):
+            raise InvalidInput(
+                f"`{part.transform}` cannot be applied to `{part.column}`, which is {source.field_type}",
+                place=place,
+                hint="date and time transforms need dates or timestamps; truncate needs numbers, strings or binary",
+            )
+        name = part.name or partition_field_name(part.column, str(transform))
+        fields.append(PartitionField(source.field_id, PARTITION_FIELD_ID_START + number, transform, name))
+        if part.name is None and isinstance(transform, IdentityTransform):
+            continue
+        if name in schema.column_names:
+            raise InvalidInput(f"the partition field `{name}` has the name of a column", place=place)
+    return PartitionSpec(*fields)
+
+
+def _refuse_unwritable_version(properties: Mapping[str, str], place: str) -> None:
+    version = properties.get("format-version", "2")
+    if version not in ("1", "2"):
+        raise InvalidInput(
+            f"tables of format version {version} cannot be written", place=place, hint="use 'format-version'='2'"
+        )
+
+
+def _nearest(catalog: Catalog, namespace: str, table: str) -> str:
+    with spoken("catalog"):
+        if not catalog.namespace_exists(namespace):
+            return f"there is no namespace `{namespace}` either"
+    tables = list_tables(catalog, namespace)
+    near = difflib.get_close_matches(table, tables, n=3)
+    return f"tables in {namespace}: {', '.join(near or tables) or 'none'}"
