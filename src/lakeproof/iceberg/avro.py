@@ -29,7 +29,8 @@ def read_header(data: bytes) -> Container:
     """The header of an Avro file; anything else is a `ValueError`."""
     if data[:4] != MAGIC:
         raise ValueError("not an Avro file")
-    at, metadata = 4, {}
+    metadata: dict[str, bytes] = {}
+    at = 4
     while True:
         count, at = _long(data, at)
         if count == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -95,10 +96,8 @@ def _made_at_once(error: SQLAlchemyError) -> bool:
 def _with_default_namespace(place: str, catalog: Catalog) -> Catalog:
     with spoken(place):
         if not catalog.namespace_exists(NAMESPACE):
-            try:
+            with suppress(NamespaceAlreadyExistsError, IntegrityError):  # another process was faster
                 catalog.create_namespace(NAMESPACE)
-            except (NamespaceAlreadyExistsError, IntegrityError):
-                pass  # another process was faster
     return catalog
 
 

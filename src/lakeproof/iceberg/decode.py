@@ -104,9 +104,7 @@ def _add_metric(columns: Columns, name: str, maps: pa.Array) -> None:
             columns[f"{name}{keys[group[0]]}"] = _narrow(column) if name in ("lo", "hi") else column
 
 
-def _spread(
-    values: pa.Array, picked: npt.NDArray[np.int64], at_rows: npt.NDArray[np.int64], rows: int
-) -> pa.Array:
+def _spread(values: pa.Array, picked: npt.NDArray[np.int64], at_rows: npt.NDArray[np.int64], rows: int) -> pa.Array:
     if len(picked) == rows:
         return values.take(pa.array(picked))
     index, missing = np.zeros(rows, np.int64), np.ones(rows, bool)

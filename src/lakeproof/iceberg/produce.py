@@ -12,8 +12,8 @@ from pyiceberg.manifest import DataFile
 class FileChange:
     """The files that one commit adds and removes, as one snapshot.
 
-    `operation`: append, overwrite, delete or replace. `removed_*`: paths. `data_sequence_number`: of the added data files; `None` is
-    the new snapshot's own.
+    `operation`: append, overwrite, delete or replace. `removed_*`: paths. `data_sequence_number`: of the added data
+    files; `None` is the new snapshot's own.
     """
 
     operation: str
