@@ -20,7 +20,7 @@ from lakeproof.filters.expression import (
     negated,
     worded,
 )
-from lakeproof.filters.matching import matches, may_match_file, may_match_partition
+from lakeproof.filters.matching import matches, may_match_file, may_match_partition, must_match_file
 from lakeproof.filters.transforms import applied
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "matches",
     "may_match_file",
     "may_match_partition",
+    "must_match_file",
     "negated",
     "worded",
 ]

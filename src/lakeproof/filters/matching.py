@@ -22,6 +22,7 @@ from lakeproof.filters.expression import (
     Opaque,
     Or,
     StartsWith,
+    negated,
 )
 from lakeproof.filters.transforms import applied, is_monotone, parsed
 from lakeproof.format import Bounds, DataFile, DeleteFile, PartitionSpec, Row, TableShape, Value
@@ -70,8 +71,8 @@ def compared(left: Value, op: str, right: Value) -> bool:
     """Spark's comparison: NaN equals itself and is greater than every number."""
     nans = (left != left) - (right != right)  # 1, 0 or -1 where exactly one side is NaN
     if left != left or right != right:
-        return _OPERATORS[op](nans, 0)
-    return _OPERATORS[op](left, right)
+        return bool(_OPERATORS[op](nans, 0))
+    return bool(_OPERATORS[op](left, right))
 
 
 def may_match_file(expression: Expression, file: DataFile, shape: TableShape) -> bool:
@@ -85,6 +86,18 @@ def may_match_partition(expression: Expression, file: DataFile | DeleteFile, sha
     """Whether a file's partition may hold a row that matches: all that a delete file lets us ask."""
     spec = shape.specs[file.spec_id] if file.spec_id < len(shape.specs) else ()
     return _may_match(expression, {}, _partition_values(spec, file.partition))
+
+
+def must_match_file(expression: Expression, file: DataFile, shape: TableShape) -> bool:
+    """Whether every row of a data file certainly matches, so that the file can be dropped whole."""
+    if isinstance(expression, And):
+        return all(must_match_file(part, file, shape) for part in expression.parts)
+    if isinstance(expression, Always | Never | Opaque | Or):
+        return isinstance(expression, Always) or (
+            isinstance(expression, Or) and any(must_match_file(part, file, shape) for part in expression.parts)
+        )
+    nulls = not isinstance(expression, IsNull) and may_match_file(IsNull(expression.column), file, shape)
+    return not nulls and not may_match_file(negated(expression), file, shape)
 
 
 _Partition = Mapping[str, tuple[tuple[str, Value], ...]]
@@ -143,7 +156,7 @@ def _interval_allows(op: str, value: Any, known: Bounds) -> bool:
         return False
     nan_possible = isinstance(upper, float) and known.has_nans and op != "="
     if op in ("=", ">", ">=") and upper is not None and not nan_possible:
-        return _OPERATORS[">" if op == ">" else ">="](upper, value)
+        return bool(_OPERATORS[">" if op == ">" else ">="](upper, value))
     return True
 
 
@@ -167,7 +180,7 @@ def _partition_allows(leaf: Leaf, transform: str, there: Value) -> bool:
 
 def _transformed_allows(transform: str, op: str, value: Value, there: Any) -> bool:
     if op == "=":
-        return applied(transform, value) == there
+        return bool(applied(transform, value) == there)
     if op == "!=" or not is_monotone(transform):
         return True
     edge: Any = applied(transform, value)  # x < value implies transform(x) <= transform(value)

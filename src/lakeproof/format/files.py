@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lakeproof.format.rows import Rows, RowSet, all_rows
 
 Value = str | int | float | bool | bytes | date | datetime | Decimal | None
-"""A column value. Partition values of year, month, day and hour are ordinals since 1970, as the specification has them."""
+"""A column value. Partition values of year, month, day and hour are ordinals since 1970, as in the specification."""
 
 Row = tuple[Value, ...]
 """One row, in the order of the table's columns."""
@@ -55,8 +55,8 @@ class DeleteContent(StrEnum):
 class DeleteFile(NamedTuple):
     """Deleted rows: positions of data files, a deletion vector of one data file, or equality deletes.
 
-    `positions` are the rows where they are known; `None` means that the file deletes rows of unknown data files of its
-    partition. Equality deletes list the columns and the deleted values.
+    `positions` are the rows that it deletes, where they are known; `None`: it may delete any row. Equality deletes list
+    the columns and the deleted values; whoever knows which rows they hit may give these as positions too.
     """
 
     path: str

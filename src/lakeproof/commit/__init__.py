@@ -1,0 +1,51 @@
+"""How a change becomes a snapshot: checks, policies, validation, the attempt. Pure; a runtime and a model obey it."""
+
+from lakeproof.commit.attempt import Attempt, Happened, Phase, heard
+from lakeproof.commit.change import ONLY_REMOVES, Command, Isolation, Mode, TableChange
+from lakeproof.commit.conflict import Conflict
+from lakeproof.commit.new_snapshot import new_snapshot
+from lakeproof.commit.policy import POLICIES, CheckList, Line, Policy, Stamp, check_list, checks_of
+from lakeproof.commit.validation import (
+    AlreadyCommitted,
+    Answer,
+    Commit,
+    CommitWith,
+    NothingLeft,
+    Refuse,
+    RunAgain,
+    validate,
+)
+from lakeproof.commit.window import CommitWindow, follow, followed_all, open_window
+
+__all__ = [
+    "ONLY_REMOVES",
+    "POLICIES",
+    "AlreadyCommitted",
+    "Answer",
+    "Attempt",
+    "CheckList",
+    "Command",
+    "Commit",
+    "CommitWindow",
+    "CommitWith",
+    "Conflict",
+    "Happened",
+    "Isolation",
+    "Line",
+    "Mode",
+    "NothingLeft",
+    "Phase",
+    "Policy",
+    "Refuse",
+    "RunAgain",
+    "Stamp",
+    "TableChange",
+    "check_list",
+    "checks_of",
+    "follow",
+    "followed_all",
+    "heard",
+    "new_snapshot",
+    "open_window",
+    "validate",
+]

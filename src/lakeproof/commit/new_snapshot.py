@@ -1,0 +1,164 @@
+"""How a validated change becomes a snapshot: which files are added and removed, and with which sequence numbers."""
+
+from __future__ import annotations
+
+from lakeproof.commit.change import Command, TableChange
+from lakeproof.commit.policy import Policy, Stamp
+from lakeproof.commit.validation import Commit, CommitWith
+from lakeproof.filters import must_match_file
+from lakeproof.format import (
+    DataFile,
+    DeleteContent,
+    DeleteFile,
+    Operation,
+    Snapshot,
+    TableShape,
+    TableState,
+    rows_of,
+)
+
+
+def new_snapshot(
+    head: TableState,
+    change: TableChange,
+    answer: Commit | CommitWith,
+    policy: Policy,
+    shape: TableShape,
+    snapshot_id: int,
+) -> tuple[TableState, Snapshot]:
+    """The head with the change applied, and the snapshot that says so."""
+    sequence_number = head.sequence_number + 1
+    removed = removed_data_files(head, change, answer, shape)
+    stamp = data_sequence_number(change, policy, sequence_number)
+    added = tuple(file._replace(sequence_number=stamp) for file in change.added_data_files)
+    gone = {file.path for file in removed}
+    data_files = (*(file for file in head.data_files if file.path not in gone), *added)
+    deletes, replaced = added_delete_files(head, change, answer, shape, sequence_number, data_files)
+    dropped = replaced | dropped_delete_files(head, change, removed, added, policy, shape)
+    snapshot = Snapshot(
+        snapshot_id=snapshot_id,
+        sequence_number=sequence_number,
+        operation=operation_of(change, bool(added), bool(removed or deletes)),
+        parent_id=head.snapshot_id,
+        added_data_files=added,
+        removed_data_files=removed,
+        added_delete_files=deletes,
+        removed_delete_files=tuple(file for file in head.delete_files if file.path in dropped),
+        mapping=change.mapping if records_mapping(change, policy) else None,
+        command_id=change.command_id,
+    )
+    kept = (file for file in head.delete_files if file.path not in dropped)
+    return TableState(snapshot_id, sequence_number, data_files, (*kept, *deletes)), snapshot
+
+
+def operation_of(change: TableChange, adds: bool, removes: bool) -> Operation:
+    """The snapshot's operation."""
+    if change.command in (Command.REWRITE, Command.REWRITE_DELETES):
+        return Operation.REPLACE
+    if change.command is Command.OVERWRITE_PARTITIONS:
+        return Operation.OVERWRITE
+    if change.command is Command.METADATA_DELETE:
+        return Operation.DELETE
+    return Operation.OVERWRITE if adds and removes else Operation.DELETE if removes else Operation.APPEND
+
+
+def records_mapping(change: TableChange, policy: Policy) -> bool:
+    """Whether the snapshot says where the rows went that it kept (an empty mapping says: nowhere)."""
+    if change.command is Command.REWRITE:
+        return policy.maps_rewrites
+    return policy.maps_copy_on_write and bool(change.removed_data_files)
+
+
+def data_sequence_number(change: TableChange, policy: Policy, new: int) -> int:
+    """The age of the files that a change adds: a compaction's rows are as old as the snapshot they were read from.
+
+    With the new number an equality delete committed meanwhile would no longer reach them; with the smallest of the
+    inputs an older one would reach rows that it never meant.
+    """
+    if change.command is not Command.REWRITE or policy.compaction_stamp is Stamp.NEW:
+        return new
+    ages = [file.sequence_number for file in change.removed_data_files] or [change.scan_sequence_number]
+    if policy.compaction_stamp is Stamp.MINIMUM:
+        return min(ages)
+    return max(ages) if policy.compaction_stamp is Stamp.MAXIMUM else change.scan_sequence_number
+
+
+def removed_data_files(
+    head: TableState, change: TableChange, answer: Commit | CommitWith, shape: TableShape
+) -> tuple[DataFile, ...]:
+    """The files that leave the table: those named, and for a change by filter or partition those that match now."""
+    paths = {file.path for file in change.removed_data_files}
+    if isinstance(answer, CommitWith) and change.removed_data_files:
+        paths = set(answer.removed)
+    found = []
+    for file in head.data_files:
+        by_filter = change.row_filter is not None and must_match_file(change.row_filter, file, shape)
+        by_partition = change.replaced_partitions and (file.spec_id, file.partition) in change.replaced_partitions
+        if file.path in paths or by_filter or by_partition:
+            found.append(file)
+    return tuple(found)
+
+
+def added_delete_files(
+    head: TableState,
+    change: TableChange,
+    answer: Commit | CommitWith,
+    shape: TableShape,
+    sequence_number: int,
+    data_files: tuple[DataFile, ...],
+) -> tuple[tuple[DeleteFile, ...], frozenset[str]]:
+    """The delete files of the new snapshot, and the paths of those that they replace (format v3 merges vectors)."""
+    if isinstance(answer, Commit):
+        return tuple(file._replace(sequence_number=sequence_number) for file in change.added_delete_files), frozenset()
+    equality = [file for file in change.added_delete_files if file.content is DeleteContent.EQUALITY]
+    rows = rows_of((*answer.positions, *answer.carried))
+    vectors = shape.format_version >= 3
+    replaced = frozenset(
+        file.path for file in head.delete_files if vectors and file.positions and file.positions[0][0] in dict(rows)
+    )
+    if replaced:
+        rows = rows_of(
+            (*rows, *(pair for file in head.delete_files if file.path in replaced for pair in file.positions or ()))
+        )
+    homes = {file.path: file for file in data_files}
+    written = [delete_file(path, bits, homes[path], sequence_number, vectors) for path, bits in rows if path in homes]
+    return (*(file._replace(sequence_number=sequence_number) for file in equality), *written), replaced
+
+
+def delete_file(path: str, rows: int, data: DataFile, sequence_number: int, vector: bool) -> DeleteFile:
+    """A delete file that names rows of one data file."""
+    content = DeleteContent.VECTOR if vector else DeleteContent.POSITIONS
+    name = f"delete-{sequence_number}-{path}"
+    return DeleteFile(name, content, data.partition, data.spec_id, sequence_number, ((path, rows),))
+
+
+def dropped_delete_files(
+    head: TableState,
+    change: TableChange,
+    removed: tuple[DataFile, ...],
+    added: tuple[DataFile, ...],
+    policy: Policy,
+    shape: TableShape,
+) -> frozenset[str]:
+    """Delete files that leave the table: named, aged out, of a replaced partition, or pointing nowhere any more."""
+    gone = {file.path for file in removed}
+    kept = [file for file in head.data_files if file.path not in gone]
+    oldest = oldest_needed(head, kept, added, policy)
+    named = {file.path for file in change.removed_delete_files}
+    partitions = set(change.replaced_partitions or ())
+    if change.row_filter is not None:
+        partitions |= {(file.spec_id, file.partition) for file in removed if file.partition}
+    dropped = set()
+    for file in head.delete_files:
+        dangling = bool(file.positions) and all(path in gone for path, _ in file.positions or ())
+        drops = (policy.drops_dangling_deletes or shape.format_version >= 3) and dangling
+        in_partition = bool(file.partition) and (file.spec_id, file.partition) in partitions
+        if file.path in named or file.sequence_number < oldest or drops or in_partition:
+            dropped.add(file.path)
+    return frozenset(dropped)
+
+
+def oldest_needed(head: TableState, kept: list[DataFile], added: tuple[DataFile, ...], policy: Policy) -> int:
+    """Delete files older than this reach no data file. The files added now count too: a compaction's are old."""
+    counted = [*kept, *(added if policy.aging_counts_added_files else ())]
+    return min([file.sequence_number for file in counted] + [head.sequence_number])

@@ -1,0 +1,221 @@
+"""Which checks each engine asks of each command: the page to open for «what does a DELETE validate?».
+
+A policy is a table: command × mode × isolation × format version → checks, and what it does beside asking: whether a
+conflict aborts the command or runs it again, whether deletes are carried over, how files are stamped and aged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+from lakeproof.commit.change import Command, Isolation, Mode
+from lakeproof.commit.checks import (
+    CHANGE_CHECKS,
+    HEAD_CHECKS,
+    NEWEST_ONLY,
+    ROW_CHECKS,
+    SNAPSHOT_CHECKS,
+    Part,
+    SnapshotCheck,
+)
+
+COW, MOR = Mode.COPY_ON_WRITE, Mode.MERGE_ON_READ
+ROW_LEVEL = (Command.DELETE, Command.UPDATE, Command.MERGE)
+
+
+class Line(NamedTuple):
+    """One line of a policy. `mode` is `None` where the command has only one way of writing."""
+
+    commands: tuple[Command, ...]
+    mode: Mode | None = None
+    always: tuple[str, ...] = ()
+    snapshot: tuple[str, ...] = ()
+    serializable: tuple[str, ...] = ()
+    v3: tuple[str, ...] = ()
+
+
+class Stamp(StrEnum):
+    """The data sequence number that a compaction gives its output."""
+
+    SCAN = "that of its scan snapshot"
+    NEW = "the new snapshot's"
+    MINIMUM = "the smallest of its inputs"
+    MAXIMUM = "the largest of its inputs"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A named set of commit rules."""
+
+    name: str
+    title: str
+    lines: tuple[Line, ...]
+    runs_again: bool = False
+    carries_deletes: bool = False
+    maps_rewrites: bool = False
+    maps_copy_on_write: bool = False
+    falls_back_to_merge_on_read: bool = False
+    finds_own_commit: bool = False
+    drops_dangling_deletes: bool = False
+    compaction_stamp: Stamp = Stamp.SCAN
+    aging_counts_added_files: bool = False
+
+    def without(self, check: str) -> Policy:
+        """The same policy that never asks this check."""
+        lines = tuple(
+            Line(line.commands, line.mode, *(tuple(c for c in part if c != check) for part in line[2:]))
+            for line in self.lines
+        )
+        return replace(self, name=f"{self.name} without {check}", lines=lines)
+
+
+ICEBERG_SPARK = Policy(
+    name="iceberg-spark",
+    title="Apache Iceberg 1.11 on Spark 4.1, as it is",
+    lines=(
+        Line((Command.INSERT, Command.INSERT_SELECT, Command.UPSERT)),
+        Line((Command.OVERWRITE, Command.OVERWRITE_PARTITIONS)),
+        Line((Command.METADATA_DELETE,), always=("whole_files_match",)),
+        Line(
+            (Command.DELETE,),
+            MOR,
+            always=(
+                "data_files_exist_skipping_deletes",
+                "no_deletes_in_removed_files",
+                "delete_files_fit_format_version",
+            ),
+            serializable=("added_data_files",),
+            v3=("added_vectors",),
+        ),
+        Line(
+            (Command.UPDATE, Command.MERGE),
+            MOR,
+            always=(
+                "data_files_exist",
+                "no_new_delete_files",
+                "missing_delete_paths",
+                "no_deletes_in_removed_files",
+                "delete_files_fit_format_version",
+            ),
+            serializable=("added_data_files",),
+            v3=("added_vectors",),
+        ),
+        Line(
+            ROW_LEVEL,
+            COW,
+            always=("no_new_deletes_for_data_files", "missing_delete_paths"),
+            serializable=("added_data_files",),
+        ),
+        Line((Command.REWRITE,), always=("no_new_position_deletes_for_data_files", "missing_delete_paths")),
+        Line((Command.REWRITE_DELETES,), always=("missing_delete_paths",)),
+    ),
+)
+
+ICEBERG_SPARK_FIXED = replace(
+    ICEBERG_SPARK,
+    name="iceberg-spark-fixed",
+    title="the same, with a merge-on-read DELETE that asks what an UPDATE asks",
+    lines=tuple(
+        line._replace(always=ICEBERG_SPARK.lines[4].always)
+        if line.commands == (Command.DELETE,) and line.mode is MOR
+        else line
+        for line in ICEBERG_SPARK.lines
+    ),
+    aging_counts_added_files=True,
+)
+
+PYICEBERG = Policy(
+    name="pyiceberg",
+    title="PyIceberg 0.12: copy-on-write only, and its delete check looks at the newest snapshot alone",
+    lines=(
+        Line((Command.INSERT, Command.INSERT_SELECT, Command.UPSERT)),
+        Line(
+            (*ROW_LEVEL, Command.METADATA_DELETE, Command.OVERWRITE, Command.OVERWRITE_PARTITIONS, Command.REWRITE),
+            None,
+            always=("no_new_deletes_for_data_files_at_head", "deleted_data_files", "missing_delete_paths"),
+            serializable=("added_data_files",),
+        ),
+        Line((Command.REWRITE_DELETES,), always=("missing_delete_paths",)),
+    ),
+    compaction_stamp=Stamp.NEW,
+)
+
+LAKEPROOF = Policy(
+    name="lakeproof",
+    title="Lakeproof: rows, not files; a conflict that re-reading resolves is resolved",
+    lines=(
+        Line((Command.INSERT, Command.UPSERT)),
+        Line((Command.INSERT_SELECT,), serializable=("rows_read", "new_rows_match")),
+        Line(
+            ROW_LEVEL,
+            MOR,
+            always=("target_rows", "delete_files_fit_format_version"),
+            serializable=("rows_read", "new_rows_match"),
+        ),
+        Line(
+            (*ROW_LEVEL, Command.METADATA_DELETE, Command.OVERWRITE, Command.OVERWRITE_PARTITIONS),
+            None,
+            always=("target_rows", "replaced_files"),
+            serializable=("rows_read", "new_rows_match"),
+        ),
+        Line((Command.REWRITE,), always=("replaced_files",)),
+        Line((Command.REWRITE_DELETES,), always=("missing_delete_paths",)),
+    ),
+    runs_again=True,
+    carries_deletes=True,
+    maps_rewrites=True,
+    maps_copy_on_write=True,
+    falls_back_to_merge_on_read=True,
+    finds_own_commit=True,
+    drops_dangling_deletes=True,
+    aging_counts_added_files=True,
+)
+
+POLICIES = {policy.name: policy for policy in (ICEBERG_SPARK, ICEBERG_SPARK_FIXED, PYICEBERG, LAKEPROOF)}
+
+
+class CheckList(NamedTuple):
+    """The checks of one command, sorted by what they look at."""
+
+    names: tuple[str, ...]
+    snapshot: tuple[tuple[str, SnapshotCheck], ...]
+    newest: tuple[tuple[str, SnapshotCheck], ...]
+    change: tuple[str, ...]
+    head: frozenset[str]
+    rows: frozenset[str]
+    needs: Part
+
+
+@lru_cache(maxsize=4096)
+def check_list(names: tuple[str, ...]) -> CheckList:
+    """The named checks, ready to be asked in the order given."""
+    parts = [both[name][1] for both in (SNAPSHOT_CHECKS, NEWEST_ONLY) for name in names if name in both]
+    rows = frozenset(name for name in names if name in ROW_CHECKS)
+    head = frozenset(name for name in names if name in HEAD_CHECKS)
+    if rows:
+        parts.append(Part(True, True, True))
+    if head:
+        parts.append(Part(removed_data_files=True))
+    return CheckList(
+        names=names,
+        snapshot=tuple((name, SNAPSHOT_CHECKS[name][0]) for name in names if name in SNAPSHOT_CHECKS),
+        newest=tuple((name, NEWEST_ONLY[name][0]) for name in names if name in NEWEST_ONLY),
+        change=tuple(name for name in names if name in CHANGE_CHECKS),
+        head=head,
+        rows=rows,
+        needs=Part(*(any(column) for column in zip(*parts, strict=True))) if parts else Part(),
+    )
+
+
+@lru_cache(maxsize=4096)
+def checks_of(policy: Policy, command: Command, mode: Mode, isolation: Isolation, format_version: int = 2) -> CheckList:
+    """What a policy asks of a command: the first line that fits."""
+    for line in policy.lines:
+        if command in line.commands and line.mode in (None, mode):
+            more = line.serializable if isolation is Isolation.SERIALIZABLE else line.snapshot
+            names = (*line.always, *more, *(line.v3 if format_version >= 3 else ()))
+            return check_list(tuple(dict.fromkeys(names)))
+    raise LookupError(f"policy {policy.name} says nothing of {command} ({mode})")

@@ -1,0 +1,265 @@
+"""The questions that Lakeproof asks of rows, as a fold over the unseen snapshots.
+
+For each row that a change read, somebody else's commit leaves it here (perhaps at a new place), deletes it, updates it
+(it may live on with other values) or loses it (nobody recorded where it went). Two deletes of one row agree; nothing
+else does. A DELETE that finds its row updated asks whether it would hit the new version, as if it had started later.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lakeproof.commit.change import ONLY_REMOVES, Command, Isolation, TableChange
+from lakeproof.commit.conflict import Conflict
+from lakeproof.filters import matches, may_match_file
+from lakeproof.format import (
+    DataFile,
+    DeleteContent,
+    Operation,
+    RowMapping,
+    Rows,
+    RowSet,
+    Snapshot,
+    TableShape,
+    images,
+    moved,
+    rows_of,
+)
+
+NOWHERE = ""
+"""The file of rows that were lost: no snapshot ever touches it, so they count for ever."""
+
+
+class Touched(NamedTuple):
+    """What one snapshot did to rows that were there before it."""
+
+    positions: dict[str, RowSet]
+    equality: dict[str, RowSet]
+    any_row: bool
+    removed: frozenset[str]
+    mapping: RowMapping | None
+    pure_delete: bool
+
+
+def touched(snapshot: Snapshot) -> Touched:
+    """The snapshot's deletes and removals, by file."""
+    positions: dict[str, RowSet] = {}
+    equality: dict[str, RowSet] = {}
+    any_row = False
+    for delete in snapshot.added_delete_files:
+        if delete.positions is None:
+            any_row = True
+            continue
+        hits = equality if delete.content is DeleteContent.EQUALITY else positions
+        for file, rows in delete.positions:
+            hits[file] = hits.get(file, 0) | rows
+    removed = frozenset([file.path for file in snapshot.removed_data_files])
+    return Touched(positions, equality, any_row, removed, snapshot.mapping, snapshot.adds_no_data)
+
+
+class Walked(NamedTuple):
+    """The fates of rows after one more snapshot; `here` says where they are now."""
+
+    here: Rows
+    deleted: Rows
+    updated: Rows
+    lost: Rows
+
+
+def walked(rows: Rows, by: Touched) -> Walked:
+    """Follow rows through one snapshot. Decided by content, never by the snapshot's operation."""
+    here: list[tuple[str, RowSet]] = []
+    gone: list[tuple[str, RowSet]] = []
+    updated: list[tuple[str, RowSet]] = []
+    lost: list[tuple[str, RowSet]] = []
+    for file, bits in rows:
+        hit = bits & hits_of(file, bits, by)
+        if hit:
+            (gone if by.pure_delete else updated).append((file, hit))
+            bits ^= hit
+        if not bits:
+            continue
+        if file not in by.removed:
+            here.append((file, bits))
+        elif by.pure_delete:
+            gone.append((file, bits))
+        elif by.mapping is None:
+            lost.append((file, bits))
+        else:
+            places, not_kept = moved(by.mapping, file, bits)
+            here.extend(places)
+            if not_kept:
+                updated.append((file, not_kept))
+    return Walked(rows_of(here), tuple(gone), tuple(updated), tuple(lost))
+
+
+def hits_of(file: str, bits: RowSet, by: Touched) -> RowSet:
+    """The rows of a file that the snapshot's delete files take away."""
+    if by.any_row and file != NOWHERE:
+        return bits
+    return by.positions.get(file, 0) | by.equality.get(file, 0)
+
+
+class RowMemory(NamedTuple):
+    """What the row checks will still ask.
+
+    `missed` is `None` while nobody updated a row that a DELETE removes, or when it would not have mattered. Otherwise
+    it holds, for each snapshot since the last such update, the rows that the DELETE would have hit there and that
+    nobody deleted since: one empty set among them and the DELETE is what it would have been, had it started there.
+    """
+
+    targets: Rows = ()
+    carried: Rows = ()
+    reads: Rows = ()
+    reads_changed: bool = False
+    restarted: bool = False
+    unseen: Rows = ()
+    missed: frozenset[Rows] | None = None
+
+
+def remembered(change: TableChange) -> RowMemory:
+    """What a change knows of its rows at its scan snapshot."""
+    return RowMemory(targets=change.targets, reads=change.reads)
+
+
+def followed(
+    change: TableChange, memory: RowMemory, snapshot: Snapshot, asked: frozenset[str], shape: TableShape
+) -> RowMemory | Conflict:
+    """The memory after one more unseen snapshot, or the conflict that nothing later can undo."""
+    by = touched(snapshot)
+    targets = walked(memory.targets, by)
+    conflict = target_conflict(change, targets, snapshot) or replaced_conflict(change, by, snapshot)
+    if conflict:
+        return conflict
+    reads, reads_changed = memory.reads, memory.reads_changed
+    if reads:
+        read = walked(reads, by)
+        reads = read.here
+        if read.deleted or read.updated or read.lost:
+            if "rows_read" in asked:
+                return Conflict("rows_read", snapshot.snapshot_id, _files(read), _fate(read))
+            reads_changed = True
+    unseen, missed = memory.unseen, memory.missed
+    only_removes = change.command in ONLY_REMOVES
+    if "new_rows_match" in asked or (only_removes and (targets.here or targets.updated or missed is not None)):
+        unseen = _still_unseen(change, unseen, by, snapshot, shape)
+        if only_removes and change.isolation is Isolation.SNAPSHOT:
+            missed = _missed(missed, targets, unseen, by)
+            if missed is None and not targets.here:
+                unseen = ()
+    return RowMemory(
+        targets=targets.here,
+        carried=_carried(change, memory.carried, by) if change.kept else memory.carried,
+        reads=reads,
+        reads_changed=reads_changed,
+        restarted=memory.restarted or bool(change.reads and targets.updated),
+        unseen=unseen,
+        missed=missed,
+    )
+
+
+def target_conflict(change: TableChange, targets: Walked, snapshot: Snapshot) -> Conflict | None:
+    """A row that I write has another version, or nobody knows; a row that is only deleted agrees with a DELETE."""
+    agreeing = change.command in ONLY_REMOVES
+    if targets.lost or ((targets.deleted or targets.updated) and not agreeing):
+        return Conflict("target_rows", snapshot.snapshot_id, _files(targets), _fate(targets))
+    return None
+
+
+def replaced_conflict(change: TableChange, by: Touched, snapshot: Snapshot) -> Conflict | None:
+    """A file that gave me rows to keep is gone: my copy of them would make them twice, or bring them back."""
+    gone = tuple(file for file, _ in change.kept if file in by.removed)
+    return Conflict("replaced_files", snapshot.snapshot_id, gone, "moved") if gone else None
+
+
+def _carried(change: TableChange, carried: Rows, by: Touched) -> Rows:
+    """Rows that my rewrite keeps and somebody deleted meanwhile: their deletes move along to my files.
+
+    A compaction's output is as old as its scan, so equality deletes reach it by themselves; copy-on-write output is
+    new, so there they become position deletes.
+    """
+    found = list(carried)
+    for file, bits in change.kept:
+        hit = by.positions.get(file, 0)
+        if change.command is not Command.REWRITE:
+            hit = hits_of(file, bits, by)
+        if bits & hit:
+            found.append((file, bits & hit))
+    return rows_of(found)
+
+
+def _still_unseen(change: TableChange, unseen: Rows, by: Touched, snapshot: Snapshot, shape: TableShape) -> Rows:
+    """Rows added since the scan that the change would have read and that are still there."""
+    old = walked(unseen, by)
+    found = list(old.here)
+    if old.lost:
+        found.append((NOWHERE, 1))
+    found.extend(fresh_rows(change, snapshot, by, shape))
+    return rows_of(found)
+
+
+def fresh_rows(change: TableChange, snapshot: Snapshot, by: Touched, shape: TableShape) -> list[tuple[str, RowSet]]:
+    """Rows that this snapshot brought and the change would have read: not those that a rewrite only kept."""
+    if snapshot.operation is Operation.REPLACE:
+        return []
+    found = []
+    for file in snapshot.added_data_files:
+        bits = matching_rows(change, file, shape)
+        if bits and by.mapping:
+            bits &= ~images(by.mapping, file.path)
+        if bits:
+            found.append((file.path, bits & ~by.positions.get(file.path, 0)))
+    return found
+
+
+def matching_rows(change: TableChange, file: DataFile, shape: TableShape) -> RowSet:
+    """The rows of a file that the conflict filter may match: by value where values are known, else by statistics."""
+    if file.rows is None:
+        return file.all_rows if may_match_file(change.conflict_filter, file, shape) else 0
+    bits = 0
+    for position, row in enumerate(file.rows):
+        if matches(change.conflict_filter, row, shape.columns):
+            bits |= 1 << position
+    return bits
+
+
+def _missed(missed: frozenset[Rows] | None, targets: Walked, unseen: Rows, by: Touched) -> frozenset[Rows] | None:
+    if missed is None and not targets.updated:
+        return None
+    candidates = {unseen}
+    for rows in () if targets.updated else missed or ():
+        fates = walked(rows, by)
+        if not fates.updated and not fates.lost:
+            candidates.add(fates.here)
+    if () in candidates:
+        return None
+    return frozenset(rows for rows in candidates if rows[0][0] != NOWHERE)
+
+
+def conflict_now(change: TableChange, memory: RowMemory, asked: frozenset[str]) -> Conflict | None:
+    """A conflict that stands at this head, though a later commit might undo it."""
+    if change.removed_data_files and "replaced_files" in asked:
+        inputs = {file.path for file in change.removed_data_files}
+        away = tuple(file for file, _ in memory.targets if file not in inputs)
+        if away:  # the row lives on in a file that I do not replace
+            return Conflict("replaced_files", None, away, "moved")
+    if "new_rows_match" in asked and memory.unseen:
+        return Conflict("new_rows_match", None, _named(memory.unseen), "added")
+    if memory.missed is not None:
+        named = sorted({file for rows in memory.missed for file in _named(rows)}) or _named(memory.unseen)
+        return Conflict("target_rows", None, tuple(named), "updated")
+    if memory.restarted and memory.reads_changed:
+        return Conflict("rows_read", None, tuple(file for file, _ in change.reads), "updated")
+    return None
+
+
+def _named(rows: Rows) -> tuple[str, ...]:
+    return tuple(file for file, _ in rows if file != NOWHERE)
+
+
+def _files(fates: Walked) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(file for file, _ in (*fates.deleted, *fates.updated, *fates.lost)))
+
+
+def _fate(fates: Walked) -> str:
+    return "lost" if fates.lost else "updated" if fates.updated else "deleted"

@@ -1,0 +1,108 @@
+"""The answer to «may I commit?»: one value that a runtime and a model both obey."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lakeproof.commit.change import Command, Mode, TableChange
+from lakeproof.commit.checks import missing_delete_paths, whole_files_match
+from lakeproof.commit.conflict import Conflict
+from lakeproof.commit.policy import CheckList, Policy
+from lakeproof.commit.rows import conflict_now
+from lakeproof.commit.window import CommitWindow
+from lakeproof.format import Rows, TableShape, TableState, moved, rows_of
+
+
+class Commit(NamedTuple):
+    """Commit the change as it was written."""
+
+
+class CommitWith(NamedTuple):
+    """Commit, but with these rows deleted (where they are now), these deletes carried over to my own new files, and
+    only these files removed."""
+
+    positions: Rows = ()
+    carried: Rows = ()
+    removed: tuple[str, ...] = ()
+
+
+class RunAgain(NamedTuple):
+    """Scan and write again from the head, in this mode."""
+
+    conflict: Conflict
+    mode: Mode
+
+
+class Refuse(NamedTuple):
+    """Abort: the user sees this conflict."""
+
+    conflict: Conflict
+
+
+class AlreadyCommitted(NamedTuple):
+    """An earlier attempt of this very command did commit."""
+
+
+class NothingLeft(NamedTuple):
+    """Nothing of the change is left to do: end without a commit."""
+
+
+Answer = Commit | CommitWith | RunAgain | Refuse | AlreadyCommitted | NothingLeft
+
+
+def validate(
+    change: TableChange,
+    window: CommitWindow,
+    policy: Policy,
+    checks: CheckList,
+    *,
+    reruns_left: bool = True,
+    head: TableState | None = None,
+    shape: TableShape | None = None,
+) -> Answer:
+    """What to do with a change, given what its writer remembers of the window. Asked again on every attempt."""
+    if window.committed and policy.finds_own_commit:
+        return AlreadyCommitted()
+    conflict = standing_conflict(change, window, checks, head, shape)
+    if conflict is None:
+        return adjusted(change, window, policy)
+    if not policy.runs_again or not reruns_left:
+        return Refuse(conflict)
+    falls_back = policy.falls_back_to_merge_on_read and change.command is not Command.REWRITE
+    return RunAgain(conflict, Mode.MERGE_ON_READ if falls_back else change.mode)
+
+
+def standing_conflict(
+    change: TableChange, window: CommitWindow, checks: CheckList, head: TableState | None, shape: TableShape | None
+) -> Conflict | None:
+    """The first check that says no at this head."""
+    if window.conflict or window.newest:
+        return window.conflict or window.newest
+    if window.rows is not None:
+        conflict = conflict_now(change, window.rows, checks.rows)
+        if conflict:
+            return conflict
+    if "missing_delete_paths" in checks.head and window.gone:
+        return missing_delete_paths(change, window.gone)
+    if "whole_files_match" in checks.head and head and shape:
+        return whole_files_match(change, head.data_files, shape)
+    return None
+
+
+def adjusted(change: TableChange, window: CommitWindow, policy: Policy) -> Answer:
+    """The change as it must be committed on this head."""
+    if window.rows is None:
+        return Commit()
+    removed = tuple(file.path for file in change.removed_data_files if file.path not in window.gone)
+    carried = carried_over(change, window.rows.carried) if policy.carries_deletes else ()
+    if change.command is Command.REWRITE and not removed and not change.kept:
+        return NothingLeft()
+    return CommitWith(() if change.removed_data_files else window.rows.targets, carried, removed)
+
+
+def carried_over(change: TableChange, carried: Rows) -> Rows:
+    """Deletes on rows that my rewrite kept, at their places in my new files."""
+    places = []
+    for file, rows in carried:
+        places.extend(moved(change.mapping or (), file, rows)[0])
+    return rows_of(places)

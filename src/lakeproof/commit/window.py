@@ -1,0 +1,86 @@
+"""The commit window as a fold: what a writer remembers of the snapshots that it did not see.
+
+A runtime reduces over the snapshots it loads; a model's writer folds in each commit as it happens. Both then ask
+`validation.validate`. Nothing here keeps history: only what a check may still ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from typing import NamedTuple
+
+from lakeproof.commit.change import TableChange
+from lakeproof.commit.checks import CHANGE_CHECKS
+from lakeproof.commit.conflict import Conflict
+from lakeproof.commit.policy import CheckList
+from lakeproof.commit.rows import RowMemory, followed, remembered
+from lakeproof.format import Snapshot, TableShape, TableState
+
+
+class CommitWindow(NamedTuple):
+    """What is known of the unseen snapshots so far.
+
+    `conflict` is one that nothing later can undo, `newest` one of the newest snapshot alone, `gone` the data files that
+    the change removes and that are no longer there. `committed`: the change's own command id was seen.
+    """
+
+    conflict: Conflict | None = None
+    newest: Conflict | None = None
+    gone: tuple[str, ...] = ()
+    committed: bool = False
+    rows: RowMemory | None = None
+
+
+def open_window(
+    change: TableChange, checks: CheckList, shape: TableShape, scanned: TableState | None = None
+) -> CommitWindow:
+    """The window at the scan snapshot: nothing unseen yet. `scanned` finds files that were not even there then."""
+    conflict = next(filter(None, (CHANGE_CHECKS[name](change, shape) for name in checks.change)), None)
+    gone = tuple(file.path for file in change.removed_data_files if scanned and not scanned.has(file.path))
+    return CommitWindow(conflict, gone=gone, rows=remembered(change) if checks.rows else None)
+
+
+def follow(
+    change: TableChange, window: CommitWindow, snapshot: Snapshot, checks: CheckList, shape: TableShape
+) -> CommitWindow:
+    """The window after one more unseen snapshot."""
+    if snapshot.command_id and snapshot.command_id == change.command_id:
+        return window._replace(committed=True)
+    if window.conflict:
+        return window
+    for _, check in checks.snapshot:
+        conflict = check(change, snapshot, shape)
+        if conflict:
+            return window._replace(conflict=conflict)
+    newest = None
+    for name, check in checks.newest:
+        found = check(change, snapshot, shape)
+        newest = newest or (found._replace(check=name) if found else None)
+    rows = window.rows
+    if rows is not None:
+        after = followed(change, rows, snapshot, checks.rows, shape)
+        if isinstance(after, Conflict):
+            return window._replace(conflict=after)
+        rows = after
+    gone = _gone(change, window.gone, snapshot) if change.removed_data_files else window.gone
+    return CommitWindow(None, newest, gone, window.committed, rows)
+
+
+def followed_all(
+    change: TableChange,
+    snapshots: Iterable[Snapshot],
+    checks: CheckList,
+    shape: TableShape,
+    scanned: TableState | None = None,
+) -> CommitWindow:
+    """The window over snapshots that are all at hand, oldest first."""
+    start = open_window(change, checks, shape, scanned)
+    return reduce(lambda window, snapshot: follow(change, window, snapshot, checks, shape), snapshots, start)
+
+
+def _gone(change: TableChange, gone: tuple[str, ...], snapshot: Snapshot) -> tuple[str, ...]:
+    """Files of mine that are no longer there; one that a rewrite added again under its old name is."""
+    back = {file.path for file in snapshot.added_data_files}
+    away = {file.path for file in snapshot.removed_data_files} | set(gone)
+    return tuple(file.path for file in change.removed_data_files if file.path in away and file.path not in back)
