@@ -1,1 +1,45 @@
 """Explores any model of processes over one shared value, and has never heard of tables."""
+
+from lakeproof.checker.limits import Progress
+from lakeproof.checker.model import (
+    Model,
+    Outcome,
+    Process,
+    Property,
+    Step,
+    ValueSymmetry,
+    always,
+    always_of_all,
+    always_of_each,
+    eventually,
+    eventually_each,
+    never,
+    reachable,
+)
+from lakeproof.checker.search import check
+from lakeproof.checker.trace import Trace, from_itf, replayed, to_itf
+from lakeproof.checker.verdict import PropertyVerdict, Verdict
+
+__all__ = [
+    "Model",
+    "Outcome",
+    "Process",
+    "Progress",
+    "Property",
+    "PropertyVerdict",
+    "Step",
+    "Trace",
+    "ValueSymmetry",
+    "Verdict",
+    "always",
+    "always_of_all",
+    "always_of_each",
+    "check",
+    "eventually",
+    "eventually_each",
+    "from_itf",
+    "never",
+    "reachable",
+    "replayed",
+    "to_itf",
+]

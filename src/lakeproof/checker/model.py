@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from lakeproof.errors import ModelError
 
 Kind = Literal["always", "eventually", "reachable"]
-Subject = Literal["shared", "each", "all", "mark"]
+Subject = Literal["shared", "each", "all", "mark", "rest"]
 
 
 class Outcome(NamedTuple):
@@ -135,6 +135,9 @@ def eventually_each(
     return Property(name, "eventually", "each", test, seed_name=seed_name, counts=counts)
 
 
+NO_DEADLOCK = Property("no_deadlock", "always", "rest")  # part of every model that says which processes may rest
+
+
 def blind(own: Any, event: Any) -> Any:
     """The process learns nothing from what others do."""
     return own
@@ -163,6 +166,10 @@ class Model:
             self.steps_of(process.kind)
         for what, names in (("process", self.processes), ("property", self.properties)):
             _refuse_twins(self.name, what, [item.name for item in names])
+
+    def claims(self) -> tuple[Property, ...]:
+        """Its properties, and that nothing gets stuck where it may not rest."""
+        return self.properties if self.is_final is None else (*self.properties, NO_DEADLOCK)
 
     def steps_of(self, kind: str) -> tuple[Step, ...]:
         """The steps that a process of this kind may take."""

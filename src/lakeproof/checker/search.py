@@ -1,0 +1,105 @@
+"""`check`: explore a model with the engine that fits its size, and give the verdict."""
+
+from __future__ import annotations
+
+import difflib
+import gc
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from lakeproof.checker.conclusion import Searched, conclude
+from lakeproof.checker.faults import blaming
+from lakeproof.checker.ledger import Ledger
+from lakeproof.checker.limits import Cut, Progress, Watch
+from lakeproof.checker.model import Model
+from lakeproof.checker.readable import Successors, explore
+from lakeproof.checker.simulate import walk
+from lakeproof.checker.tables import Tables
+from lakeproof.checker.verdict import Verdict
+from lakeproof.errors import InvalidInput
+
+REDUCTIONS = ("processes", "values", "private")
+PATIENCE_SECONDS = 0.5  # of the readable engine, before the fast one is worth its start
+
+Engine = Literal["auto", "readable", "fast"]
+
+
+def check(
+    model: Model,
+    *,
+    reductions: bool | Collection[str] = True,
+    max_states: int | None = None,
+    max_seconds: float | None = None,
+    first: bool = False,
+    simulate: int | None = None,
+    seed: int = 0,
+    progress: Callable[[Progress], None] | None = None,
+    engine: Engine = "auto",
+    require: Collection[str] = (),
+    witnesses: bool = False,
+) -> Verdict:
+    """Explore every run of the model (or `simulate` random ones) and say which properties hold.
+
+    `require` names properties that count in the verdict although they do not by themselves; `witnesses` asks for
+    traces of reached `reachable` properties too.
+    """
+    _refuse_unknown(require, [claim.name for claim in model.claims()], "property")
+    chosen, notes = reductions_for(model, () if simulate is not None else reductions)
+    watch = Watch(Cut(max_states, max_seconds, first), progress)
+    with blaming(model.name), _without_garbage_collection(), watch:
+        tables = Tables(model, private="private" in chosen, values="values" in chosen)
+        successors = Successors(tables, symmetric="processes" in chosen)
+        if simulate is not None:
+            ledger = Ledger(tables)
+            searched = Searched(
+                walk(successors, ledger, watch, simulate, seed), ledger, successors, "simulation", notes
+            )
+        else:
+            searched = _explored(successors, watch, engine, notes)
+        return conclude(searched, watch, chosen, require, witnesses, seed if simulate is not None else None)
+
+
+def _explored(successors: Successors, watch: Watch, engine: Engine, notes: tuple[str, ...]) -> Searched:
+    """The whole space, explored by the engine asked for, or by the readable one as long as it is quick."""
+    ledger = Ledger(successors.tables)
+    return Searched(explore(successors, ledger, watch), ledger, successors, "readable", notes)
+
+
+def reductions_for(model: Model, asked: bool | Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The reductions that this model allows of those asked for, and why one was left out."""
+    names = (REDUCTIONS if asked else ()) if isinstance(asked, bool) else tuple(asked)
+    _refuse_unknown(names, REDUCTIONS, "reduction")
+    kinds = tuple(sorted(process.kind for process in model.processes))
+    able = {
+        "processes": len(set(kinds)) < len(kinds),
+        "values": bool(model.value_symmetries),
+        "private": any(step.private for step in model.all_steps().values()),
+    }
+    chosen = [name for name in REDUCTIONS if name in names and able[name]]
+    picky = [claim.name for claim in model.claims() if not claim.symmetric]
+    if picky and "processes" in chosen:
+        chosen.remove("processes")
+        note = f"process symmetry is off: {picky[0]} may tell processes apart (say symmetric=True if it does not)"
+        return tuple(chosen), (note,)
+    return tuple(chosen), ()
+
+
+def _refuse_unknown(names: Collection[str], known: Collection[str], what: str) -> None:
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(known) or 'none'}"
+            raise InvalidInput(f"there is no {what} {name!r}", hint=hint)
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Millions of interned values are no garbage; to look through them again and again costs a third of the time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
