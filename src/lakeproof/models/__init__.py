@@ -1,0 +1,1 @@
+"""Protocols as state machines, a folder each: `iceberg`, `paimon`."""

@@ -1,0 +1,94 @@
+"""What a commit makes of the table: the next snapshot, the ghost history beside it, and what the others learn."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lakeproof.models.paimon.bounds import Setup
+from lakeproof.models.paimon.world import (
+    DELETE,
+    UNSTAMPED,
+    Append,
+    Base,
+    Bucket,
+    DataFile,
+    Expected,
+    Rewrite,
+    Row,
+    Shared,
+)
+
+
+class Event(NamedTuple):
+    """What everybody else learns of a commit."""
+
+    kind: str
+    partition: int | None = None  # None: nothing that anybody's checks ask about
+    user: int = -1
+
+
+def committed(setup: Setup, shared: Shared, work: Append | Rewrite, base: Base) -> Shared:
+    """The world after a snapshot with this work, built on `base`, got its final name.
+
+    Where nothing guards that name the base may be older than the head: then the snapshot replaces one that is there.
+    """
+    version = base.version + 1
+    name = shared.commits + 1
+    write = work if isinstance(work, Append) else work.write
+    buckets = list(base.buckets)
+    buckets[work.bucket] = changed(setup, work, base.buckets[work.bucket], name, version)
+    after = shared._replace(
+        version=max(version, shared.version),
+        snapshots=shared.snapshots + (version > shared.version),
+        commits=name,
+        buckets=tuple(buckets) if version >= shared.version else shared.buckets,
+        locked=False,
+    )
+    if setup.compaction_rollback:
+        after = after._replace(before=() if write else (base.buckets, *shared.before))
+    return after if write is None else remembered(setup, after, write)
+
+
+def changed(setup: Setup, work: Append | Rewrite, bucket: Bucket, name: int, version: int) -> Bucket:
+    """The bucket with this work in it; a new file is named after the commit, and a universal one is never empty."""
+    if isinstance(work, Append):
+        return Bucket((*bucket.files, DataFile(name, 0, (stamped(work.row, version),))), bucket.vectors)
+    kept = tuple(file for file in bucket.files if (file.id, file.level) not in work.removed)
+    if work.rows or not setup.universal:
+        kept += (DataFile(work.keeps_id or name, work.level, tuple(stamped(row, version) for row in work.rows)),)
+    return Bucket(kept, bucket.vectors if work.vectors is None else work.vectors)
+
+
+def stamped(row: Row, version: int) -> Row:
+    """The row with its snapshot's id as sequence number, if it waits for one."""
+    return row._replace(sequence=version) if row.sequence == UNSTAMPED else row
+
+
+def remembered(setup: Setup, shared: Shared, write: Append) -> Shared:
+    """The ghost history after a write: reads must return its columns, unless the user's own order says otherwise."""
+    row, number = write.row, setup.keys.index(write.row.key)
+    old = shared.expected[number]
+    stamp = row.sequence if setup.sequence_field else -1
+    set2 = write.columns[0] and stamp >= old.stamp2
+    set3 = write.columns[1] and stamp >= old.stamp3
+    new = Expected(
+        row.col2 if set2 else old.col2,
+        row.col3 if set3 else old.col3,
+        stamp if set2 else old.stamp2,
+        stamp if set3 else old.stamp3,
+    )
+    expected = (*shared.expected[:number], new, *shared.expected[number + 1 :])
+    if row.kind != DELETE:
+        return shared._replace(expected=expected)
+    inserted = (*shared.inserted[:number], False, *shared.inserted[number + 1 :])
+    return shared._replace(expected=expected, inserted=inserted)
+
+
+def rolled_back(shared: Shared) -> Shared:
+    """The world after the head, a COMPACT snapshot, was removed and the one before it is the head again."""
+    return shared._replace(
+        version=shared.version - 1,
+        snapshots=shared.snapshots - 1,
+        buckets=shared.before[0],
+        before=shared.before[1:],
+    )

@@ -1,0 +1,75 @@
+"""A world in words: what a report prints beside a step, and what a violation shows of the table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lakeproof.models.paimon.bounds import Setup
+from lakeproof.models.paimon.steps import place
+from lakeproof.models.paimon.world import Append, Bucket, Busy, Own, Plan, Rewrite, Row, Shared, Work
+
+
+def describe(setup: Setup, names: tuple[str, ...], shared: Shared, owns: tuple[Own, ...]) -> dict[str, Any]:
+    """The version, and per bucket its file ids, its vectors and where each row lies; then what a read must return."""
+    view: dict[str, Any] = {"version": shared.version}
+    for index, bucket in enumerate(shared.buckets):
+        view[place(setup, index)] = bucket_in_words(setup, index, bucket)
+    view["expected"] = {
+        key: f"{want.col2} {want.col3}" if want.col2 else "no row"
+        for key, want in zip(setup.keys, shared.expected, strict=True)
+    }
+    if setup.use_lock:
+        view["lock"] = "held" if shared.locked else "free"
+    if setup.committer_apart:
+        view["queue"] = [work_in_words(setup, work) for work in shared.queue]
+    for name, own in zip(names, owns, strict=True):
+        view[name] = own_in_words(setup, own)
+    return view
+
+
+def bucket_in_words(setup: Setup, index: int, bucket: Bucket) -> dict[str, Any]:
+    """A bucket of the head snapshot: file ids, vectors by file, and each row with its file, level and position."""
+    where, deleted = place(setup, index), dict(bucket.vectors)
+    return {
+        "files": [f"{where}_data-{file.id}" for file in bucket.files],
+        "vectors": {f"{where}_data-{file_id}": list(positions) for file_id, positions in bucket.vectors},
+        "rows": [
+            f"{row_in_words(row)}, data file: {where}_data-{file.id}, level: {file.level}, pos: {position}"
+            + (", deleted" if position in deleted.get(file.id, ()) else "")
+            for file in bucket.files
+            for position, row in enumerate(file.rows)
+        ],
+    }
+
+
+def row_in_words(row: Row) -> str:
+    """A row's kind, key, values and sequence number."""
+    values = " ".join(value for value in (row.col2, row.col3) if value)
+    number = "" if row.sequence < 0 else f" (sequence {row.sequence})"
+    return " ".join(part for part in (row.kind, row.key, values) if part) + number
+
+
+def own_in_words(setup: Setup, own: Own) -> str:
+    """What a process holds."""
+    return f"{own.phase}: {work_in_words(setup, own.work)}" if isinstance(own, Busy) else "idle"
+
+
+def work_in_words(setup: Setup, work: Work) -> str:
+    """A write or a compaction, as far as it is known."""
+    where = place(setup, work.bucket)
+    if isinstance(work, Append):
+        return f"{row_in_words(work.row)} for {where}"
+    if isinstance(work, Plan):
+        return f"compact level {work.level} of {where}"
+    return rewrite_in_words(work, where)
+
+
+def rewrite_in_words(work: Rewrite, where: str) -> str:
+    """What a rewrite takes, what it puts there, and the vectors it brings."""
+    taken = ", ".join(f"data-{file_id} of level {level}" for file_id, level in work.removed)
+    rows = "; ".join(row_in_words(row) for row in work.rows) or "no rows"
+    vectors = ""
+    if work.vectors is not None:
+        marks = ", ".join(f"data-{file_id} {list(positions)}" for file_id, positions in work.vectors)
+        vectors = f", vectors: {marks or 'none'}"
+    return f"{where} {taken} -> level {work.level}: {rows}{vectors}"
