@@ -5,14 +5,15 @@ from __future__ import annotations
 from lakeproof.commit.change import TableChange
 from lakeproof.commit.conflict import Conflict
 
+_DELETED_FROM = "{who} added {files}, which deletes rows of a file that the {command} replaces"
 _BECAUSE = {
     "added_data_files": "{who} added {files}, which may hold rows that the {command} reads",
     "data_files_exist": "{who} removed {files}, which the {command} deletes rows from",
     "data_files_exist_skipping_deletes": "{who} replaced {files}, which the {command} deletes rows from",
     "no_new_delete_files": "{who} added {files}, which may delete rows that the {command} reads",
-    "no_new_deletes_for_data_files": "{who} added {files}, which deletes rows of a file that the {command} replaces",
-    "no_new_deletes_for_data_files_at_head": "{who} added {files}, which deletes rows of a file that the {command} replaces",
-    "no_new_position_deletes_for_data_files": "{who} added {files}, which deletes rows of a file that the {command} replaces",
+    "no_new_deletes_for_data_files": _DELETED_FROM,
+    "no_new_deletes_for_data_files_at_head": _DELETED_FROM,
+    "no_new_position_deletes_for_data_files": _DELETED_FROM,
     "deleted_data_files": "{who} removed {files}, which may hold rows that the {command} reads",
     "added_vectors": "{who} added {files}, a deletion vector of a file that the {command} deletes from",
     "no_deletes_in_removed_files": "the change removes {files} and also deletes rows of it",

@@ -99,7 +99,8 @@ def negated(expression: Expression) -> Expression:
 
 def all_of(parts: Iterable[Expression]) -> Expression:
     """The conjunction, without the parts that say nothing."""
-    kept = tuple(dict.fromkeys(part for part in parts if part != ALWAYS))
+    flat = (one for part in parts for one in (part.parts if isinstance(part, And) else (part,)))
+    kept = tuple(dict.fromkeys(part for part in flat if part != ALWAYS))
     if NEVER in kept:
         return NEVER
     return kept[0] if len(kept) == 1 else And(kept) if kept else ALWAYS
@@ -107,7 +108,8 @@ def all_of(parts: Iterable[Expression]) -> Expression:
 
 def any_of(parts: Iterable[Expression]) -> Expression:
     """The disjunction, without the parts that never match."""
-    kept = tuple(dict.fromkeys(part for part in parts if part != NEVER))
+    flat = (one for part in parts for one in (part.parts if isinstance(part, Or) else (part,)))
+    kept = tuple(dict.fromkeys(part for part in flat if part != NEVER))
     if ALWAYS in kept:
         return ALWAYS
     return kept[0] if len(kept) == 1 else Or(kept) if kept else NEVER
