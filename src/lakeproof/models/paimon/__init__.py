@@ -37,7 +37,8 @@ def build(parameters: Mapping[str, str]) -> Model:
 
 def processes(setup: Setup) -> tuple[Process, ...]:
     """Writers, compactors and perhaps one committer; jobs are told apart only where buckets or users are theirs."""
-    apart = setup.one_writer_per_bucket or (setup.strict_mode and not setup.dedicated_compactors)
+    users = setup.strict_mode and not setup.dedicated_compactors
+    apart = setup.one_writer_per_bucket or setup.committer_apart or users
     writers = [Process(f"writer-{i + 1}", Idle(i if apart else 0, 0), "writer") for i in range(setup.num_writers)]
     compactors = [
         Process(f"compactor-{i + 1}", Idle(i if apart else 0, 0), "compactor") for i in range(setup.num_compactors)

@@ -57,7 +57,8 @@ PARAMETERS: dict[str, Parameter] = {
     "sequence-snapshot-ordering": Parameter("switch", "false", "rows take their snapshot's id as sequence number"),
     "file-deletion-check": Parameter("switch", "true", "a commit may not remove a file that is already removed"),
     "lsm-key-range-check": Parameter("switch", "false", "files of one level may not overlap (Java Paimon)"),
-    "dv-conflict-check": Parameter("switch", "false", "an index file must replace the one that was read (pypaimon)"),
+    "dv-index-check": Parameter("switch", "false", "an index file must replace the one that was read (pypaimon)"),
+    "dv-conflict-check": Parameter("switch", "false", "the same, and no row of a rewritten file was deleted meanwhile"),
     "strict-mode": Parameter("switch", "false", "give up if another user compacted my partition meanwhile"),
     "compaction-rollback": Parameter("switch", "false", "a refused OVERWRITE rolls a COMPACT snapshot back"),
     "compare-rules": Parameter("switch", "false", "judge each rewrite by Java's and by pypaimon's rules too"),
@@ -122,6 +123,7 @@ class Setup:
     snapshot_ordering: bool
     file_deletion_check: bool
     lsm_key_range_check: bool
+    dv_index_check: bool
     dv_conflict_check: bool
     strict_mode: bool
     compaction_rollback: bool
@@ -226,6 +228,7 @@ def setup_from(parameters: Mapping[str, str]) -> Setup:
         snapshot_ordering=switch("sequence-snapshot-ordering"),
         file_deletion_check=switch("file-deletion-check"),
         lsm_key_range_check=switch("lsm-key-range-check"),
+        dv_index_check=switch("dv-index-check"),
         dv_conflict_check=switch("dv-conflict-check"),
         strict_mode=switch("strict-mode"),
         compaction_rollback=rollback,
@@ -282,6 +285,12 @@ def _refuse_impossible(setup: Setup) -> None:
             "sequence-snapshot-ordering needs writers that only write",
             place="--set sequence-snapshot-ordering=true",
             hint="set compactors=dedicated",
+        )
+    if setup.strict_mode and setup.committer_apart:
+        raise InvalidInput(
+            "strict mode is modelled for processes that commit themselves",
+            place="--set strict-mode=true",
+            hint="set committer=co-located",
         )
     if (setup.compaction_rollback or setup.strict_mode) and not setup.guarded:
         raise InvalidInput(

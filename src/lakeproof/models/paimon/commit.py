@@ -25,6 +25,8 @@ class Event(NamedTuple):
     kind: str
     partition: int | None = None  # None: nothing that anybody's checks ask about
     user: int = -1
+    waiter: int = -1  # the writer, or else compactor, that the committer worked for
+    compacted: bool = False
 
 
 def committed(setup: Setup, shared: Shared, work: Append | Rewrite, base: Base) -> Shared:

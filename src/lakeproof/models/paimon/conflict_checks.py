@@ -57,6 +57,19 @@ def deletion_vector_index_conflict(change: Rewrite, head: Bucket) -> str | None:
     return None
 
 
+def deletion_vector_conflict(change: Rewrite, head: Bucket) -> str | None:
+    """What `deletion_vector_index_conflict` asks, and that nobody deleted rows of a file that the change rewrites.
+
+    This is the data conflict check that Paimon has for no primary-key table. The second half is needed: a compaction
+    that took no vector and writes none brings no index file, so the first half never looks at it.
+    """
+    before, now = dict(change.seen_vectors or ()), dict(head.vectors)
+    for file_id, _ in change.removed:
+        if now.get(file_id) != before.get(file_id):
+            return f"rows of data-{file_id} were marked deleted meanwhile"
+    return deletion_vector_index_conflict(change, head)
+
+
 def strict_mode_conflict(partition: int, unsafe: tuple[int, ...]) -> str | None:
     """No other user may have compacted or overwritten my partition since the last safe snapshot (strict mode)."""
     return f"another user compacted partition {partition}" if partition in unsafe else None

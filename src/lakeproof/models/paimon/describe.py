@@ -21,7 +21,7 @@ def describe(setup: Setup, names: tuple[str, ...], shared: Shared, owns: tuple[O
     if setup.use_lock:
         view["lock"] = "held" if shared.locked else "free"
     if setup.committer_apart:
-        view["queue"] = [work_in_words(setup, work) for work in shared.queue]
+        view["queue"] = [work_in_words(setup, handed.change) for handed in shared.queue]
     for name, own in zip(names, owns, strict=True):
         view[name] = own_in_words(setup, own)
     return view

@@ -37,7 +37,7 @@ def highest_sequence(bucket: Bucket) -> int:
 
 @remembered
 def compact_level(setup: Setup, index: int, bucket: Bucket, level: int) -> Rewrite:
-    """All files of one level become one file of the next, and rows above that they supersede are marked deleted."""
+    """All files of one level become one file of the next, and the rows above of the same keys are marked deleted."""
     taken = [file for file in bucket.files if file.level == level]
     rows, superseded = [], set()
     for key in setup.keys_of_bucket[index]:
@@ -46,6 +46,9 @@ def compact_level(setup: Setup, index: int, bucket: Bucket, level: int) -> Rewri
             continue
         if row.kind != INSERT or not setup.as_in_spec:
             superseded.add(key)
+        if setup.dv_enabled and not setup.as_in_spec:
+            above = newest(key, [file for file in bucket.files if file.level > level], bucket.vectors)
+            row = above if above and above.sequence > row.sequence else row
         if row.kind != DELETE or not setup.dv_enabled:
             rows.append(row)
     removed = tuple((file.id, file.level) for file in taken)
@@ -77,7 +80,7 @@ def next_vectors(
 
 def seen(setup: Setup, bucket: Bucket) -> Vectors | None:
     """The vectors that a compaction read, where a check will compare them with the head's."""
-    return bucket.vectors if setup.dv_conflict_check or setup.compare_rules else None
+    return bucket.vectors if setup.dv_conflict_check or setup.dv_index_check or setup.compare_rules else None
 
 
 def universal_units(bucket: Bucket, max_level: int) -> Iterator[tuple[tuple[DataFile, ...], int]]:

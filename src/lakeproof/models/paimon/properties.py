@@ -95,7 +95,7 @@ def everything_lands(setup: Setup) -> bool:
     that overlaps it is what the key-range check refuses.
     """
     overlaps = setup.lsm_key_range_check and not setup.universal and setup.num_compactors > 0
-    refuses = overlaps or setup.strict_mode or setup.dv_conflict_check or setup.allow_overwrites
+    refuses = overlaps or setup.strict_mode or setup.allow_overwrites
     return setup.one_writer_per_bucket and setup.guarded and not refuses
 
 
@@ -113,7 +113,8 @@ def possible(setup: Setup) -> Iterator[str]:
         ("swap lost", setup.guarded and several and not setup.committer_apart),
         ("refused by file_deletion_conflict", setup.file_deletion_check and rivals),
         ("refused by lsm_conflict", setup.lsm_key_range_check and rivals),
-        ("refused by deletion_vector_index_conflict", setup.dv_conflict_check and setup.dv_enabled and rivals),
+        ("refused by deletion_vector_index_conflict", setup.dv_index_check and setup.dv_enabled and rivals),
+        ("refused by deletion_vector_conflict", setup.dv_conflict_check and setup.dv_enabled and rivals),
         ("refused by strict_mode_conflict", setup.strict_mode and compacting and several),
         ("rolled back", setup.compaction_rollback and compacting),
         ("only java refuses", setup.compare_rules and rivals),

@@ -14,6 +14,7 @@ from lakeproof.models.paimon.world import (
     APPEND,
     BAD,
     DELETE,
+    HANDED,
     INSERT,
     LOCKED,
     PREPARED,
@@ -25,6 +26,7 @@ from lakeproof.models.paimon.world import (
     Append,
     Base,
     Busy,
+    Handed,
     Idle,
     Own,
     Plan,
@@ -103,14 +105,18 @@ def started(setup: Setup, shared: Shared, row: Row) -> Shared:
 
 def busy(setup: Setup, own: Own, work: Append | Plan | Rewrite) -> Busy:
     """The process with an operation begun; it counts its operations only where something reads the count."""
-    compacting = isinstance(work, Plan) or (isinstance(work, Rewrite) and work.write is None)
-    if compacting:
+    if is_compaction(work):
         counts = setup.max_compactions_per_compactor > 0
     else:
         by_number = not (setup.sequence_field or setup.snapshot_ordering or setup.restored_sequence)
         counts = by_number or setup.max_writes_per_writer > 0
     phase = WRITTEN if isinstance(work, Rewrite) else STARTED
     return Busy(own.actor, own.done + counts, phase, work)
+
+
+def is_compaction(work: Append | Plan | Rewrite) -> bool:
+    """The work is a compaction, planned or done."""
+    return isinstance(work, Plan) or (isinstance(work, Rewrite) and work.write is None)
 
 
 def command_text(row: Row, columns: tuple[bool, bool]) -> str:
@@ -180,7 +186,7 @@ def write_metadata(setup: Setup, shared: Shared, own: Own) -> Iterator[Outcome]:
     marks = compared(shared, own.work) if setup.compare_rules and isinstance(own.work, Rewrite) else ()
     if conflict is None:
         base = None if setup.guarded else Base(shared.version, shared.buckets)
-        yield Outcome(shared, Busy(own.actor, own.done, PREPARED, own.work, own.unsafe, base), marks=marks)
+        yield Outcome(shared, Busy(own.actor, own.done, PREPARED, own.work, own.unsafe, base, own.waiter), marks=marks)
         return
     check, evidence = conflict
     marks = (*marks, f"refused by {check}")
@@ -188,7 +194,8 @@ def write_metadata(setup: Setup, shared: Shared, own: Own) -> Iterator[Outcome]:
         after = rolled_back(shared)
         yield Outcome(after, own, Event("ROLLBACK"), f"rolls snapshot {shared.version} back", (*marks, "rolled back"))
         return
-    yield Outcome(given_up(setup, shared, own.work), Idle(own.actor, own.done), label=evidence, marks=marks)
+    event = None if own.waiter < 0 else Event("REFUSED", None, -1, own.waiter, is_compaction(own.work))
+    yield Outcome(given_up(setup, shared, own.work), Idle(own.actor, own.done), event, evidence, marks)
 
 
 def conflict_of(setup: Setup, shared: Shared, own: Busy) -> tuple[str, str] | None:
@@ -209,7 +216,8 @@ def checks_of(setup: Setup) -> tuple[checks.Check, ...]:
     asked = (
         (setup.file_deletion_check, checks.file_deletion_conflict),
         (setup.lsm_key_range_check, checks.lsm_conflict),
-        (setup.dv_conflict_check, checks.deletion_vector_index_conflict),
+        (setup.dv_index_check, checks.deletion_vector_index_conflict),
+        (setup.dv_conflict_check, checks.deletion_vector_conflict),
     )
     return tuple(check for wanted, check in asked if wanted)
 
@@ -233,16 +241,22 @@ def given_up(setup: Setup, shared: Shared, work: Append | Rewrite) -> Shared:
     return shared._replace(inserted=(*shared.inserted[:number], False, *shared.inserted[number + 1 :]))
 
 
-def hand_over(shared: Shared, own: Own) -> Iterator[Outcome]:
-    """A writer or compactor hands its files to the committer and goes on."""
-    if own.phase == WRITTEN and isinstance(own, Busy) and not isinstance(own.work, Plan):
-        yield Outcome(shared._replace(queue=(*shared.queue, own.work)), Idle(own.actor, own.done))
+def hand_over(setup: Setup, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """A process hands its files to the committer; a streaming writer goes on, the others wait for their snapshot."""
+    if own.phase != WRITTEN or not isinstance(own, Busy) or isinstance(own.work, Plan):
+        return
+    after = shared._replace(queue=(*shared.queue, Handed(own.actor, own.work)))
+    if setup.streaming_sink and isinstance(own.work, Append):
+        yield Outcome(after, Idle(own.actor, own.done))
+    else:
+        yield Outcome(after, own._replace(phase=HANDED))
 
 
 def take_over(shared: Shared, own: Own) -> Iterator[Outcome]:
     """The committer takes what was handed over first."""
     if own.phase == "idle" and shared.queue:
-        yield Outcome(shared._replace(queue=shared.queue[1:]), Busy(own.actor, own.done, WRITTEN, shared.queue[0]))
+        actor, change = shared.queue[0]
+        yield Outcome(shared._replace(queue=shared.queue[1:]), Busy(own.actor, own.done, WRITTEN, change, waiter=actor))
 
 
 def take_lock(shared: Shared, own: Own) -> Iterator[Outcome]:
@@ -280,7 +294,7 @@ def event_of(setup: Setup, own: Busy) -> Event:
     """What the others learn of a commit: that it was, and for strict mode who replaced files of which partition."""
     if setup.strict_mode and not isinstance(own.work, Plan):
         return Event(own.work.commit_kind, setup.partition_of(own.work.bucket), own.actor)
-    return COMMITTED
+    return COMMITTED if own.waiter < 0 else Event("COMMIT", None, -1, own.waiter, is_compaction(own.work))
 
 
 def marks_of(work: Append | Plan | Rewrite) -> tuple[str, ...]:
@@ -295,13 +309,18 @@ def observe(setup: Setup, own: Own, event: Event) -> Own:
     """A commit makes what others have prepared stale, and tells strict mode which partitions are unsafe."""
     if not isinstance(own, Busy):
         return own
+    if own.phase == HANDED:
+        is_mine = event.waiter == own.actor and event.compacted == is_compaction(own.work)
+        return Idle(own.actor, own.done) if is_mine else own
+    if event.kind == "REFUSED":
+        return own
     phase = STALE if own.phase == PREPARED and setup.guarded else own.phase
     unsafe = own.unsafe
     if event.partition is not None and event.partition not in unsafe and is_unsafe(setup, own, event):
         unsafe = tuple(sorted((*unsafe, event.partition)))
     if phase == own.phase and unsafe == own.unsafe:
         return own
-    return Busy(own.actor, own.done, phase, own.work, unsafe, own.base)
+    return Busy(own.actor, own.done, phase, own.work, unsafe, own.base, own.waiter)
 
 
 def is_unsafe(setup: Setup, own: Busy, event: Event) -> bool:
@@ -321,7 +340,7 @@ def steps(setup: Setup) -> dict[str, tuple[Step, ...]]:
     ]
     rewrite = [Step("start_compaction", partial(start_compaction, setup))]
     rewrite += [] if setup.universal else [Step("compact", partial(compact, setup))]
-    hand = [Step("hand_over", hand_over)]
+    hand = [Step("hand_over", partial(hand_over, setup))]
     committers_compact = setup.committer_apart and not setup.dedicated_compactors
     return {
         "writer": (*write, *(hand if setup.committer_apart else commit)),

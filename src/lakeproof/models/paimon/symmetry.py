@@ -8,7 +8,20 @@ from typing import Any, NamedTuple
 
 from lakeproof.checker.model import ValueSymmetry
 from lakeproof.models.paimon.bounds import Setup
-from lakeproof.models.paimon.world import Append, Base, Bucket, Busy, DataFile, Own, Plan, Rewrite, Row, Shared, Work
+from lakeproof.models.paimon.world import (
+    Append,
+    Base,
+    Bucket,
+    Busy,
+    DataFile,
+    Handed,
+    Own,
+    Plan,
+    Rewrite,
+    Row,
+    Shared,
+    Work,
+)
 
 MOST = 48  # trying more of them than this costs more than they save
 
@@ -58,17 +71,21 @@ class Renaming(NamedTuple):
             expected=tuple(want._replace(col2=self.col2[want.col2], col3=self.col3[want.col3]) for want in expected),
             inserted=tuple(shared.inserted[number] for number in self.key_order),
             ops_on=tuple(shared.ops_on[number] for number in self.key_order) if shared.ops_on else (),
-            queue=tuple(map(self.change, shared.queue)),
+            queue=tuple(Handed(self.actor(actor), self.change(change)) for actor, change in shared.queue),
             before=tuple(map(self.table, shared.before)),
         )
 
+    def actor(self, actor: int) -> int:
+        """The job that comes to own the buckets; a committer, and jobs that own none, stay who they are."""
+        return self.actor_after[actor] if 0 <= actor < len(self.actor_after) else actor
+
     def own(self, own: Own) -> Own:
-        """The renamed process: in the other bucket's job it is that job."""
-        actor = self.actor_after[own.actor] if own.actor >= 0 else own.actor
+        """The renamed process."""
+        actor = self.actor(own.actor)
         if not isinstance(own, Busy):
             return own._replace(actor=actor)
         base = Base(own.base.version, self.table(own.base.buckets)) if own.base else None
-        return Busy(actor, own.done, own.phase, self.work(own.work), own.unsafe, base)
+        return Busy(actor, own.done, own.phase, self.work(own.work), own.unsafe, base, self.actor(own.waiter))
 
 
 def symmetries(setup: Setup) -> tuple[ValueSymmetry, ...]:

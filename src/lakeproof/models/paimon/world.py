@@ -92,6 +92,13 @@ class Rewrite(NamedTuple):
 Work = Append | Plan | Rewrite
 
 
+class Handed(NamedTuple):
+    """A change whose files are written, waiting for the committer; and the process that may wait for it."""
+
+    actor: int
+    change: Append | Rewrite
+
+
 class Shared(NamedTuple):
     """What everybody can see: the head snapshot, the lock, the committer's queue; and ghosts and bounds."""
 
@@ -105,7 +112,7 @@ class Shared(NamedTuple):
     writes: int = 0  # bound: writes started
     compactions: int = 0  # bound: compactions started
     locked: bool = False
-    queue: tuple[Append | Rewrite, ...] = ()  # what a committer apart has not taken yet
+    queue: tuple[Handed, ...] = ()  # what a committer apart has not taken yet
     before: tuple[tuple[Bucket, ...], ...] = ()  # what rolling back the newest COMPACT snapshots would restore
 
 
@@ -124,14 +131,16 @@ class Idle(NamedTuple):
     phase: str = "idle"
 
 
-STARTED, WRITTEN, PREPARED, LOCKED, STALE, BAD = "started", "written", "prepared", "locked", "stale", "bad"
+STARTED, WRITTEN, PREPARED, LOCKED, STALE = "started", "written", "prepared", "locked", "stale"
+HANDED, BAD = "handed over", "bad"
 
 
 class Busy(NamedTuple):
     """An operation under way.
 
     started: decided; written: its data and vector files are in the store; prepared: its metadata files extend the head;
-    locked: the same, and it holds the lock; stale: the head has moved since; bad: it removed a file that was not there.
+    locked: the same, and it holds the lock; stale: the head has moved since; handed over: the committer has it;
+    bad: it would remove a file that is not there.
     """
 
     actor: int
@@ -140,6 +149,7 @@ class Busy(NamedTuple):
     work: Work
     unsafe: tuple[int, ...] = ()  # strict mode: partitions that another user has compacted since this began
     base: Base | None = None
+    waiter: int = -1  # for whom a committer apart commits; -1: for itself
 
 
 Own = Idle | Busy
