@@ -1,37 +1,336 @@
-"""A change is validated, written and swapped in, again and again until it is committed, refused or unknown."""
+"""A change is validated, written and swapped in, again and again until it is committed, refused or unknown.
+
+`commit/attempt.py` says what comes next; this file does it. Everything is computed anew on every attempt: the window,
+the answer, the files. What an attempt wrote is removed only when it certainly did not commit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from pyiceberg.table import Table
+from pyiceberg.table.refs import SnapshotRefType
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, AssertTableUUID, SetSnapshotRefUpdate
 
-from lakeproof.iceberg.produce import FileChange
+from lakeproof.commit import (
+    Attempt,
+    Commit,
+    CommitWith,
+    Conflict,
+    Happened,
+    Phase,
+    Policy,
+    Refuse,
+    RunAgain,
+    TableChange,
+    checks_of,
+    followed_all,
+    heard,
+    validate,
+)
+from lakeproof.commit.explain import explained
+from lakeproof.commit.policy_text import named_policy
+from lakeproof.errors import CommitConflict, CommitRejected, CommitUnknown, InvalidInput
+from lakeproof.filters import columns_of, worded
+from lakeproof.iceberg.cache import ManifestCache, shared_cache
+from lakeproof.iceberg.failures import spoken, swapping
+from lakeproof.iceberg.physical import NO_FILES, NewFiles, head_state, physical_change
+from lakeproof.iceberg.produce import Producer
+from lakeproof.iceberg.values import data_file_value, shape_of
+from lakeproof.iceberg.window import COMMAND_ID, load_window, unseen_snapshots
 
-PHASES = ("scanned", "files written", "metadata written", "swapped")
+SCANNED, FILES_WRITTEN, METADATA_WRITTEN, SWAPPED = "scanned", "files written", "metadata written", "swapped"
+PHASES = (SCANNED, FILES_WRITTEN, METADATA_WRITTEN, SWAPPED)
+POLICY_PROPERTY = "lakeproof.policy"
+Hook = Callable[[str], None]
 
 
 class Committed(NamedTuple):
-    """The table after the commit, the snapshot it made, and how many attempts it took."""
+    """The table after the commit and the snapshot it made (`None`: nothing was left to do); swaps that were lost."""
 
     table: Table
-    snapshot_id: int
-    attempts: int
+    snapshot_id: int | None
+    retries: int
 
 
 def no_hook(phase: str) -> None:
     """Nobody watches the phases."""
 
 
-def commit_files(
+def commit_change(
     table: Table,
-    change: FileChange,
+    change: TableChange,
+    files: NewFiles = NO_FILES,
     *,
-    scan_snapshot_id: int | None,
-    command_id: str,
+    policy: Policy | None = None,
     branch: str = "main",
-    on_phase: Callable[[str], None] = no_hook,
-) -> Committed:
-    """The change as one snapshot on `branch`, on top of whatever others committed meanwhile."""
-    raise NotImplementedError
+    reruns: int = 0,
+    reruns_left: bool = False,
+    summary: Mapping[str, str] | None = None,
+    cache: ManifestCache | None = None,
+    on_phase: Hook = no_hook,
+) -> Committed | RunAgain:
+    """The change as one snapshot on `branch`, on top of whatever others committed since its scan snapshot.
+
+    `RunAgain` is given back only if `reruns_left`; else a conflict is raised. Metadata of a commit that did not happen
+    is removed; the data files are the caller's (`remove_files`).
+    """
+    policy = policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof"))
+    run = _Run(table, change, files, policy, branch, reruns, reruns_left, summary or {}, cache, on_phase)
+    return run.through()
+
+
+class _Run:
+    """One commit on its way; each method is a phase of `commit/attempt.py` and says what happened."""
+
+    def __init__(
+        self,
+        table: Table,
+        change: TableChange,
+        files: NewFiles,
+        policy: Policy,
+        branch: str,
+        reruns: int,
+        reruns_left: bool,
+        summary: Mapping[str, str],
+        cache: ManifestCache | None,
+        on_phase: Hook,
+    ) -> None:
+        columns = columns_of(change.row_filter) if change.row_filter is not None else ()
+        values = tuple(data_file_value(table, file, columns) for file in files.data_files)
+        self.table, self.files, self.policy, self.branch = table, files, policy, branch
+        self.change = change._replace(added_data_files=values)
+        self.reruns_left, self.on_phase, self.cache = reruns_left, on_phase, cache or shared_cache()
+        self.place = f"table {'.'.join(table.name())}"
+        self.checks = checks_of(policy, change.command, change.mode, change.isolation, table.format_version)
+        self.summary = {**_record(self.change, policy, reruns), **summary}
+        self.producer = Producer(table, self.cache)
+        self.head: Snapshot | None = None
+        self.conflict: Conflict | None = None
+        self.written: list[str] = []
+        self.sent = False
+
+    @property
+    def head_id(self) -> int | None:
+        """The head that was validated; `None`: the branch is empty."""
+        return None if self.head is None else self.head.snapshot_id
+
+    def through(self) -> Committed | RunAgain:
+        """Obey the attempt until it has ended."""
+        retries = self.table.properties.get("commit.retry.num-retries")
+        attempt = Attempt(max_retries=None if retries is None else int(retries))
+        deadline = time.monotonic() + _seconds(self.table, "commit.retry.total-timeout-ms", 1_800_000)
+        phases = {
+            Phase.REFRESH: self.refresh,
+            Phase.VALIDATE: self.validate,
+            Phase.WRITE_METADATA: self.write_metadata,
+            Phase.SWAP: self.swap,
+            Phase.LOOK: self.look,
+        }
+        try:
+            while not attempt.ended:
+                before, attempt = attempt, attempt.after(phases[attempt.phase]())
+                if before.phase in (Phase.SWAP, Phase.LOOK) and not attempt.ended:
+                    if time.monotonic() > deadline:
+                        attempt = attempt._replace(phase=Phase.ABORTED)
+                    else:
+                        time.sleep(_wait(self.table, attempt.retries))
+        except BaseException:
+            if not self.sent:
+                self.clean_up()
+            raise
+        return self.ended(attempt)
+
+    def refresh(self) -> Happened:
+        """Load the head and the unseen snapshots."""
+        with spoken(self.place):
+            self.table = self.table.catalog.load_table(self.table.name())
+        ref = self.table.metadata.refs.get(self.branch)
+        self.head = None if ref is None else self.table.snapshot_by_id(ref.snapshot_id)
+        if self.head is None and self.branch != "main":
+            raise InvalidInput(f"there is no branch `{self.branch}`", place=self.place, hint="create it first")
+        unseen = unseen_snapshots(self.table, scan_snapshot=self.change.scan_snapshot, head_snapshot=self.head_id)
+        if unseen.missing is not None:
+            self.conflict = Conflict("history_known", unseen.missing)
+            return Happened.HISTORY_BROKEN
+        columns = columns_of(self.change.conflict_filter)
+        try:
+            self.window = load_window(self.table, unseen.unseen, self.checks.needs, columns=columns, cache=self.cache)
+        except (FileNotFoundError, InvalidInput):  # expired between our two looks
+            self.conflict = Conflict("history_known")
+            return Happened.HISTORY_BROKEN
+        return Happened.LOADED
+
+    def validate(self) -> Happened:
+        """Ask the policy's checks of the window."""
+        self.shape = shape_of(self.table)
+        followed = followed_all(self.change, self.window, self.checks, self.shape)
+        asks_head = bool(self.checks.head)
+        self.answer = validate(
+            self.change,
+            followed,
+            self.policy,
+            self.checks,
+            reruns_left=self.reruns_left,
+            head=head_state(self.table, self.head, self.change, self.cache) if asks_head else None,
+            shape=self.shape if asks_head else None,
+        )
+        if isinstance(self.answer, Refuse | RunAgain):
+            self.conflict = self.answer.conflict
+        return heard(self.answer)
+
+    def write_metadata(self) -> Happened:
+        """Write the manifests, the manifest list and whatever files the answer asks for."""
+        assert isinstance(self.answer, Commit | CommitWith)
+        with spoken(self.place):
+            physical = physical_change(
+                self.table,
+                self.head,
+                self.change,
+                self.answer,
+                self.files,
+                policy=self.policy,
+                shape=self.shape,
+                snapshot_id=self.producer.snapshot_id,
+                summary=self.summary,
+                cache=self.cache,
+            )
+            self.written += physical.written
+            self.snapshot = self.producer.produce(self.table, self.head, physical.change)
+            self.used = {*physical.written, self.snapshot.manifest_list}
+        self.on_phase(METADATA_WRITTEN)
+        return Happened.WRITTEN
+
+    def swap(self) -> Happened:
+        """Swap the table pointer, if the head is still the one that was validated."""
+        requirements = (
+            AssertTableUUID(uuid=self.table.metadata.table_uuid),
+            AssertRefSnapshotId.model_validate({"ref": self.branch, "snapshot-id": self.head_id}),
+        )
+        ref = {"ref-name": self.branch, "type": SnapshotRefType.BRANCH, "snapshot-id": self.snapshot.snapshot_id}
+        updates = (AddSnapshotUpdate(snapshot=self.snapshot), SetSnapshotRefUpdate.model_validate(ref))
+        self.sent = True
+        try:
+            with swapping(self.place):
+                self.table.catalog.commit_table(self.table, requirements, updates)
+        except CommitRejected:
+            self.sent = False
+            return Happened.LOST_SWAP
+        except CommitUnknown:
+            return Happened.NO_ANSWER
+        self.on_phase(SWAPPED)
+        return Happened.SWAPPED
+
+    def look(self) -> Happened:
+        """One refresh decides an unknown outcome, or it stays unknown."""
+        expected = self.head_id
+        try:
+            table = self.table.catalog.load_table(self.table.name())
+        except Exception:  # whatever hinders us, we cannot look
+            return Happened.CANNOT_LOOK
+        if _own(table, self.change.command_id, self.producer.snapshot_id) is not None:
+            return Happened.OWN_ID_FOUND
+        ref = table.metadata.refs.get(self.branch)
+        found = None if ref is None else ref.snapshot_id
+        if found == expected:
+            return Happened.HEAD_UNCHANGED
+        if unseen_snapshots(table, scan_snapshot=expected, head_snapshot=found).missing is not None:
+            return Happened.CANNOT_LOOK  # rolled back or expired: a late request could still pass
+        self.sent = False
+        return Happened.CERTAINLY_NOT
+
+    def ended(self, attempt: Attempt) -> Committed | RunAgain:
+        """The outcome, as a value or as the exception that says it."""
+        if attempt.phase is Phase.COMMITTED:
+            return self.committed(attempt)
+        if attempt.may_clean_up:
+            self.clean_up()
+        if attempt.phase is Phase.RUN_AGAIN:
+            assert isinstance(self.answer, RunAgain)
+            return self.answer
+        name = ".".join(self.table.name())
+        if attempt.phase is Phase.UNKNOWN:
+            raise CommitUnknown(
+                f"nobody knows whether {self.change.command} on {name} was committed; "
+                f"look for snapshot {self.producer.snapshot_id} before running it again"
+            )
+        if self.conflict is None:
+            raise CommitRejected(f"{self.change.command} on {name} lost the swap {attempt.retries} times")
+        message = explained(
+            self.conflict,
+            self.change,
+            table=name,
+            head=self.head_id,
+            scanned=self.change.scan_snapshot,
+        )
+        raise CommitConflict(message, self.conflict)
+
+    def committed(self, attempt: Attempt) -> Committed:
+        """The table after the commit; leftovers of lost attempts are removed."""
+        table = self.table.catalog.load_table(self.table.name())
+        own = _own(table, self.change.command_id, self.producer.snapshot_id)
+        if own is None:
+            self.clean_up()
+        else:
+            kept = {manifest.manifest_path for manifest in own.manifests(table.io)} | self.used_by(own)
+            remove_files(table, [path for path in self.all_written() if path not in kept])
+        return Committed(table, None if own is None else own.snapshot_id, attempt.retries)
+
+    def used_by(self, own: Snapshot) -> set[str]:
+        """What the committed snapshot needs besides its manifests."""
+        mine = own.snapshot_id == self.producer.snapshot_id
+        return self.used if mine else {own.manifest_list}
+
+    def all_written(self) -> list[str]:
+        """Every file that this commit wrote, of all attempts; the writer's own files are not among them."""
+        return [*self.producer.written, *self.written]
+
+    def clean_up(self) -> None:
+        """Remove what was written: the commit certainly did not happen."""
+        remove_files(self.table, self.all_written())
+
+
+def remove_files(table: Table, paths: Iterable[str]) -> None:
+    """The files are gone, or were before; one that cannot be removed is left as an orphan."""
+    for path in set(paths):
+        with suppress(OSError):
+            table.io.delete(path)
+
+
+def _own(table: Table, command_id: str, snapshot_id: int) -> Snapshot | None:
+    """The snapshot that this command made: any of the table's, because a rollback may have hidden it."""
+    for snapshot in table.metadata.snapshots:
+        said = snapshot.summary.additional_properties if snapshot.summary else {}
+        if snapshot.snapshot_id == snapshot_id or (command_id and said.get(COMMAND_ID) == command_id):
+            return snapshot
+    return None
+
+
+def _record(change: TableChange, policy: Policy, reruns: int) -> dict[str, str]:
+    """What the snapshot's summary says, so that the table can be audited."""
+    record = {
+        COMMAND_ID: change.command_id,
+        "lakeproof.command": str(change.command),
+        "lakeproof.read-snapshot-id": "" if change.scan_snapshot is None else str(change.scan_snapshot),
+        "lakeproof.isolation": str(change.isolation),
+        "lakeproof.policy": policy.name,
+        "lakeproof.conflict-filter": worded(change.conflict_filter),
+        "lakeproof.reruns": str(reruns) if reruns else "",
+    }
+    return {key: value for key, value in record.items() if value}
+
+
+def _seconds(table: Table, name: str, default_ms: int) -> float:
+    return int(table.properties.get(name, default_ms)) / 1000
+
+
+def _wait(table: Table, retries: int) -> float:
+    """Longer after each lost swap, and never in step with the others."""
+    shortest = _seconds(table, "commit.retry.min-wait-ms", 100)
+    longest = _seconds(table, "commit.retry.max-wait-ms", 60_000)
+    return float(min(longest, shortest * 2.0 ** min(retries, 30)) * random.uniform(0.1, 0.5))

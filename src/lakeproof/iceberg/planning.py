@@ -120,7 +120,7 @@ def plan(
         manifests = [] if snapshot is None else snapshot.manifests(table.io)
         data, seen, read = planner.pick(manifests, ManifestContent.DATA)
         deletes, _, _ = planner.pick(manifests, ManifestContent.DELETES)
-    delete_files = _delete_table(deletes)
+    delete_files = delete_table(deletes)
     matched = _match(data, deletes, delete_files, table.specs()) if deletes else None
     return ScanPlan(
         snapshot_id=None if snapshot is None else snapshot.snapshot_id,
@@ -250,7 +250,8 @@ def _file_table(picked: Sequence[Picked], delete_files: pa.Array | None) -> pa.T
     return pa.Table.from_arrays([*columns, delete_files.cast(FILES.types[-1])], schema=FILES)
 
 
-def _delete_table(picked: Sequence[Picked]) -> pa.Table:
+def delete_table(picked: Sequence[Picked]) -> pa.Table:
+    """The delete files of decoded manifests; one that names a single data file, in whatever way, says which."""
     tables = []
     for segment, rows, _ in picked:
         taken = pa.array(rows)
@@ -263,7 +264,11 @@ def _delete_table(picked: Sequence[Picked]) -> pa.Table:
                 known = name in segment.names
                 columns[name] = segment.column(name).take(taken).cast(kind) if known else pa.nulls(len(rows), kind)
         tables.append(pa.table(columns).select(DELETE_FILES.names).cast(DELETE_FILES))
-    return pa.concat_tables(tables) if tables else DELETE_FILES.empty_table()
+    if not tables:
+        return DELETE_FILES.empty_table()
+    found = pa.concat_tables(tables)
+    at = DELETE_FILES.get_field_index("referenced_file")
+    return found.set_column(at, DELETE_FILES.field(at), pa.array(_referenced(picked, found), pa.large_string()))
 
 
 def _content_words(segment: Segment, rows: Ints) -> pa.Array:
@@ -288,7 +293,7 @@ def _match(
         Deletes(
             seq=delete_files["data_sequence_number"].to_pylist(),
             partition=[int(number) for part in delete_partition for number in part],
-            referenced=_referenced(deletes, delete_files),
+            referenced=delete_files["referenced_file"].to_pylist(),
             is_equality=[word == "equality" for word in delete_files["content"].to_pylist()],
             is_global=no_fields,
         ),

@@ -156,9 +156,8 @@ class _Bounds(_Masks):
             assert high is not None
             wanted = np.array(sorted(_comparable(value, field) for value in literals))
             first = np.searchsorted(wanted, low.values)  # the first value not below the file must not be above it
-            return mask & np.asarray(
-                (first < len(wanted)) & (wanted[np.minimum(first, len(wanted) - 1)] <= high.values)
-            )
+            inside: Mask = (first < len(wanted)) & (wanted[np.minimum(first, len(wanted) - 1)] <= high.values)
+            return mask & inside
         around = self._all(False)
         for value in literals:
             around |= self._around(term, value)

@@ -1,0 +1,172 @@
+"""Manifests are written, filtered and merged the way Apache Iceberg does it.
+
+A manifest that holds a removed file is written again: the file's entry says DELETED, the others EXISTING. Small
+manifests are merged by the properties `commit.manifest-merge.enabled`, `commit.manifest.min-count-to-merge` and
+`commit.manifest.target-size-bytes`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+
+from pyiceberg.io import OutputFile
+from pyiceberg.manifest import (
+    DataFile,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    ManifestWriter,
+    ManifestWriterV1,
+    ManifestWriterV2,
+)
+from pyiceberg.table import Table
+
+MERGE, MIN_COUNT, TARGET = (
+    "commit.manifest-merge.enabled",
+    "commit.manifest.min-count-to-merge",
+    "commit.manifest.target-size-bytes",
+)
+ROLL_ENTRIES = 25_000  # about eight megabytes
+ADDED, EXISTING, DELETED = ManifestEntryStatus.ADDED, ManifestEntryStatus.EXISTING, ManifestEntryStatus.DELETED
+
+
+class DeleteManifestWriter(ManifestWriterV2):
+    """PyIceberg's writer says «data» of every manifest; this one says «deletes»."""
+
+    def content(self) -> ManifestContent:
+        return ManifestContent.DELETES
+
+    @property
+    def _meta(self) -> dict[str, str]:
+        return {**super()._meta, "content": "deletes"}
+
+
+class ManifestMaker:
+    """Writes the manifests of one snapshot and remembers every path that it wrote."""
+
+    def __init__(self, table: Table, snapshot_id: int) -> None:
+        self.table, self.snapshot_id = table, snapshot_id
+        self.written: list[str] = []
+        self.id = uuid.uuid4()
+        self._numbers = itertools.count()
+
+    def added(
+        self, files: Sequence[DataFile], content: ManifestContent, sequence_number: int | None
+    ) -> list[ManifestFile]:
+        """Manifests of new files, one per partition spec; `sequence_number` `None` is inherited from the snapshot."""
+        manifests = []
+        for spec_id in sorted({file.spec_id for file in files}):
+            entries = [
+                ManifestEntry.from_args(
+                    status=ADDED, snapshot_id=self.snapshot_id, sequence_number=sequence_number, data_file=file
+                )
+                for file in files
+                if file.spec_id == spec_id
+            ]
+            for start in range(0, len(entries), ROLL_ENTRIES):
+                manifests.append(self.write(entries[start : start + ROLL_ENTRIES], spec_id, content))
+        return manifests
+
+    def without(self, manifest: ManifestFile, removed: frozenset[str]) -> tuple[ManifestFile, list[DataFile]]:
+        """The manifest with those files marked DELETED, and the files; what was DELETED before is left out."""
+        entries, gone = [], []
+        for entry in self.entries(manifest):
+            if entry.status == DELETED:
+                continue
+            if entry.data_file.file_path in removed:
+                gone.append(entry.data_file)
+                entries.append(_restated(entry, DELETED, self.snapshot_id))
+            else:
+                entries.append(_restated(entry, EXISTING, entry.snapshot_id))
+        return self.write(entries, manifest.partition_spec_id, manifest.content), gone
+
+    def merged(self, manifests: Sequence[ManifestFile]) -> ManifestFile:
+        """One manifest with the entries of all; what this snapshot itself added or removed keeps saying so."""
+        entries = []
+        for manifest in manifests:
+            for entry in self.entries(manifest):
+                mine = entry.snapshot_id == self.snapshot_id
+                if entry.status == DELETED and not mine:
+                    continue
+                keeps = mine and entry.status in (ADDED, DELETED)
+                entries.append(entry if keeps else _restated(entry, EXISTING, entry.snapshot_id))
+        return self.write(entries, manifests[0].partition_spec_id, manifests[0].content)
+
+    def entries(self, manifest: ManifestFile) -> list[ManifestEntry]:
+        """The entries of a manifest, with their partition spec on each file."""
+        entries = manifest.fetch_manifest_entry(self.table.io, discard_deleted=False)
+        for entry in entries:
+            entry.data_file.spec_id = manifest.partition_spec_id
+            if manifest.sequence_number < 0:  # written by this commit: the snapshot's number is not known yet
+                _forget_unassigned(entry)
+        return entries
+
+    def write(self, entries: Iterable[ManifestEntry], spec_id: int, content: ManifestContent) -> ManifestFile:
+        """A manifest of these entries."""
+        path = self.table.location_provider().new_metadata_location(f"{self.id}-m{next(self._numbers)}.avro")
+        self.written.append(path)
+        with self._writer(self.table.io.new_output(path), spec_id, content) as writer:
+            for entry in entries:
+                writer.add_entry(entry)
+        return writer.to_manifest_file()
+
+    def _writer(self, output: OutputFile, spec_id: int, content: ManifestContent) -> ManifestWriter:
+        spec, schema = self.table.specs()[spec_id], self.table.schema()
+        version = self.table.format_version
+        kind = ManifestWriterV1 if version == 1 else ManifestWriterV2
+        if content == ManifestContent.DELETES:
+            kind = DeleteManifestWriter
+        return kind(spec, schema, output, self.snapshot_id, "deflate")
+
+
+def merge_small(
+    maker: ManifestMaker, manifests: Sequence[ManifestFile], properties: Mapping[str, str]
+) -> list[ManifestFile]:
+    """The manifests (newest first) with full bins of small ones merged; the newest waits for enough company."""
+    if properties.get(MERGE, "true").lower() != "true":
+        return list(manifests)
+    target = int(properties.get(TARGET, 8 << 20))
+    enough = int(properties.get(MIN_COUNT, 100))
+    kept: list[ManifestFile] = []
+    for content in (ManifestContent.DATA, ManifestContent.DELETES):
+        of_content = [m for m in manifests if m.content == content]
+        for spec_id in sorted({m.partition_spec_id for m in of_content}, reverse=True):
+            group = [m for m in of_content if m.partition_spec_id == spec_id]
+            for bin_ in bins_from_the_end(group, target):
+                too_few = group[0] in bin_ and len(bin_) < enough
+                kept += bin_ if len(bin_) == 1 or too_few else [maker.merged(bin_)]
+    return kept
+
+
+def bins_from_the_end(group: Sequence[ManifestFile], target: int) -> list[list[ManifestFile]]:
+    """Neighbours packed up to the target size, filled from the oldest, so that only the newest bin grows."""
+    bins: list[list[ManifestFile]] = [[]]
+    for manifest in reversed(group):
+        if bins[0] and sum(m.manifest_length for m in bins[0]) + manifest.manifest_length > target:
+            bins.insert(0, [])
+        bins[0].insert(0, manifest)
+    return [bin_ for bin_ in bins if bin_]
+
+
+def has_live_files(manifest: ManifestFile) -> bool:
+    """Whether a reader finds anything in it."""
+    return bool(manifest.has_added_files() or manifest.has_existing_files())
+
+
+def _restated(entry: ManifestEntry, status: ManifestEntryStatus, snapshot_id: int | None) -> ManifestEntry:
+    return ManifestEntry.from_args(
+        status=status,
+        snapshot_id=snapshot_id,
+        sequence_number=entry.sequence_number,
+        file_sequence_number=entry.file_sequence_number,
+        data_file=entry.data_file,
+    )
+
+
+def _forget_unassigned(entry: ManifestEntry) -> None:
+    for number in (2, 3):  # data and file sequence number, which have typed setters but may be null
+        if entry[number] is not None and entry[number] < 0:
+            entry[number] = None
