@@ -1,0 +1,148 @@
+"""A table at a snapshot as a plan of Spark's own operators: a native scan with the deleted rows left out."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import types as spark
+
+from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.types import Schema, Table
+from lakeproof.spark.columns import ScanColumn, history_of, scan_columns
+from lakeproof.spark.deletes import ROW_INDEX, Deletes, DeletingFileIndex, find_deletes, without_deleted
+from lakeproof.spark.file_index import ManagedFileIndex, ScanSource
+from lakeproof.spark.gateway import CATALYST, SOURCES, Gateway
+from lakeproof.spark.types import FIELD_ID
+
+_FORMATS = {"PARQUET": "parquet.ParquetFileFormat", "ORC": "orc.OrcFileFormat"}
+
+
+class Scan(NamedTuple):
+    """One table at one snapshot: its rows, and the source that plans them."""
+
+    rows: DataFrame
+    source: ScanSource
+
+
+class Scans:
+    """Scans of one session; the same snapshot is the same scan, so that Spark finds cached data again."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self.gateway = gateway
+        self.sources: OrderedDict[str, ScanSource] = OrderedDict()
+        self._scans: OrderedDict[str, Scan] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, table: Table, *, snapshot_id: int | None = None, time_travel: bool = False) -> Scan:
+        """The scan of a snapshot (`None`: the table has none yet); time travel reads with the schema of that time."""
+        schema = _schema_at(table, snapshot_id) if time_travel else table.schema()
+        label = ".".join(table.name())
+        with self._lock:
+            schemas = f"{schema.schema_id} {table.metadata.current_schema_id}"
+            key = f"{label} {table.metadata.table_uuid}@{snapshot_id} {schemas}"
+            found = self._scans.get(key)
+            if found is None:
+                found = self._scans[key] = self._scan(table, schema, snapshot_id, label)
+                self.sources[found.source.key] = found.source
+                for kept in (self._scans, self.sources):
+                    while len(kept) > 200:
+                        kept.popitem(last=False)
+            self._scans.move_to_end(key)
+            return found
+
+    def _scan(self, table: Table, schema: Schema, snapshot_id: int | None, label: str) -> Scan:
+        columns = scan_columns(schema, history_of(table))
+        source = ScanSource(table, snapshot_id, {column.read.name: column.name for column in columns}, label)
+        deletes = find_deletes(source) if _may_have_deletes(table, snapshot_id) else None
+        rows = self._rows(table, source, columns, deletes)
+        return Scan(rows.select(*[column.shown() for column in columns]), source)
+
+    def _rows(self, table: Table, source: ScanSource, columns: list[ScanColumn], deletes: Deletes | None) -> DataFrame:
+        read = [column.read for column in columns]
+        if deletes is None:
+            return self.relation(table, ManagedFileIndex(self.gateway, source), spark.StructType(read))
+        named = {field.metadata[FIELD_ID]: field.name for field in read}
+        for each in deletes.equality:
+            for field_id in each.field_ids:
+                if field_id not in named:
+                    raise InvalidInput(
+                        "an equality delete of another engine names a column that was dropped",
+                        place=f"table {source.label}",
+                        hint="let that engine compact the table first",
+                    )
+        schema = spark.StructType([*read, spark.StructField(ROW_INDEX, spark.LongType(), True)])
+        rows = self.relation(table, DeletingFileIndex(self.gateway, source, deletes), schema)
+        return without_deleted(rows, deletes, named)
+
+    def relation(self, table: Table, index: ManagedFileIndex, schema: spark.StructType) -> DataFrame:
+        """The files of an index as rows of `schema`, hidden columns behind it."""
+        gateway = self.gateway
+        file_format = gateway.named(f"{SOURCES}{_FORMATS[_format_of(table)]}")()
+        relation = gateway.named(f"{SOURCES}HadoopFsRelation")(
+            index,
+            index.hidden_schema,
+            gateway.java_schema(schema),
+            gateway.none,
+            file_format,
+            gateway.scala_map({}),
+            gateway.session,
+        )
+        described = catalog_table(gateway, index.source, relation.schema())
+        return gateway.dataframe(gateway.module(f"{SOURCES}LogicalRelation").apply(relation, described))
+
+
+def catalog_table(gateway: Gateway, source: ScanSource, schema: Any) -> Any:
+    """What Spark's optimizer shall know of the table: its name, its size and its number of rows."""
+    namespace, name = source.table.name()[-2:]
+    identifier = gateway.named(f"{CATALYST}TableIdentifier").apply(
+        name, gateway.some(namespace), gateway.some("spark_catalog")
+    )
+    return described_table(gateway, identifier, schema, _statistics(gateway, source))
+
+
+def described_table(gateway: Gateway, identifier: Any, schema: Any, statistics: Any) -> Any:
+    """A `CatalogTable`; its provider names no data source, so that Spark can never write it by itself."""
+    kind = gateway.named(f"{CATALYST}catalog.CatalogTable")
+    given = {
+        1: identifier,
+        2: gateway.named(f"{CATALYST}catalog.CatalogTableType").EXTERNAL(),
+        3: gateway.named(f"{CATALYST}catalog.CatalogStorageFormat").empty(),
+        4: schema,
+        5: gateway.some("lakeproof"),
+        13: statistics,
+    }
+    return kind.apply(*[given[n] if n in given else getattr(kind, f"apply$default${n}")() for n in range(1, 22)])
+
+
+def _statistics(gateway: Gateway, source: ScanSource) -> Any:
+    summary = _summary(source.table, source.snapshot_id)
+    if "total-files-size" in summary and "total-records" in summary:
+        size, rows = int(summary["total-files-size"]), int(summary["total-records"])
+    else:
+        size, rows = source.planned().bytes_kept, source.planned().rows_kept
+    # By JSON: py4j would turn Scala's BigInt into a plain number on its way.
+    text = f'{{"sizeInBytes":{size},"rowCount":{rows},"colStats":{{}}}}'
+    return gateway.some(gateway.built(text, gateway.class_of(f"{CATALYST}catalog.CatalogStatistics")))
+
+
+def _summary(table: Table, snapshot_id: int | None) -> dict[str, str]:
+    snapshot = None if snapshot_id is None else table.snapshot_by_id(snapshot_id)
+    return {} if snapshot is None or snapshot.summary is None else dict(snapshot.summary.additional_properties)
+
+
+def _may_have_deletes(table: Table, snapshot_id: int | None) -> bool:
+    return snapshot_id is not None and _summary(table, snapshot_id).get("total-delete-files", "unknown") != "0"
+
+
+def _schema_at(table: Table, snapshot_id: int | None) -> Schema:
+    snapshot = None if snapshot_id is None else table.snapshot_by_id(snapshot_id)
+    if snapshot is None or snapshot.schema_id is None:
+        return table.schema()
+    return table.schemas().get(snapshot.schema_id, table.schema())
+
+
+def _format_of(table: Table) -> str:
+    return table.properties.get("write.format.default", "parquet").upper()
