@@ -1,6 +1,7 @@
 """Explores any model of processes over one shared value, and has never heard of tables."""
 
 from lakeproof.checker.limits import Progress
+from lakeproof.checker.load import load_model
 from lakeproof.checker.model import (
     Model,
     Outcome,
@@ -38,6 +39,7 @@ __all__ = [
     "eventually",
     "eventually_each",
     "from_itf",
+    "load_model",
     "never",
     "reachable",
     "replayed",

@@ -137,7 +137,7 @@ def _trace(searched: Searched, endless: Endless, name: str) -> Trace:
         return trace_of(model, follower.run(lasso.path, movers=lasso.movers), lasso.loop_start)
     finding = searched.ledger.found[name]
     follower = Follower(searched.successors.tables, searched.successors)
-    run = follower.run(searched.explored.path_to(finding.state), finding.move)
+    run = follower.run(searched.explored.path_to(finding), finding.move)
     claim = next(claim for claim in searched.ledger.claims if claim.name == name)
     return trace_of(model, run[: _needed(model, claim, run)])
 

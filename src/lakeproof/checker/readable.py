@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from lakeproof.checker.ledger import Ledger
+from lakeproof.checker.ledger import Finding, Ledger
 from lakeproof.checker.limits import Watch
 from lakeproof.checker.tables import Rows, State, Tables
 
@@ -45,7 +45,7 @@ class Exploration:
     cut_by: str  # empty: everything was explored
     acyclic: bool | None  # None: not known
     counts: Counts
-    path_to: Callable[[State], list[State]]  # a shortest way from the initial state
+    path_to: Callable[[Finding], list[State]]  # a shortest way from the initial state to where something was found
     compile_seconds: float = 0.0
 
 
@@ -152,7 +152,7 @@ def explore(successors: Successors, ledger: Ledger, watch: Watch, enough: Collec
         cut_by=cut,
         acyclic=True if acyclic and not cut else None,
         counts=successors.counts(),
-        path_to=lambda state: way_back(states, parents, index[state]),
+        path_to=lambda finding: way_back(states, parents, index[finding.state]),
     )
 
 

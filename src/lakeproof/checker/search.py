@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import gc
+import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Literal
 
 from lakeproof.checker.conclusion import Searched, conclude
@@ -61,7 +63,31 @@ def check(
 
 
 def _explored(successors: Successors, watch: Watch, engine: Engine, notes: tuple[str, ...]) -> Searched:
-    """The whole space, explored by the engine asked for, or by the readable one as long as it is quick."""
+    """The whole space: by the readable engine as long as that is quick, then again by the fast one."""
+    if engine != "fast":
+        watch.patience = PATIENCE_SECONDS if engine == "auto" else None
+        explored = _by_readable(successors, watch, notes)
+        if explored.explored.cut_by != "patience":
+            return explored
+    watch.patience = None
+    before = time.perf_counter()
+    from lakeproof.checker.fast import explore as fast  # numba takes its time: only a large space pays for it
+
+    fast.compile_kernels()
+    compile_seconds = time.perf_counter() - before
+    watch.pauses += compile_seconds
+    watch.widths.clear()
+    ledger = Ledger(successors.tables)
+    try:
+        seen = fast.explore(successors, ledger, watch)
+    except fast.TooWide as error:
+        watch.widths.clear()
+        successors = Successors(successors.tables, symmetric=bool(successors.groups))
+        return _by_readable(successors, watch, (*notes, f"searched by the readable engine: {error}"))
+    return Searched(replace(seen, compile_seconds=compile_seconds), ledger, successors, "fast", notes)
+
+
+def _by_readable(successors: Successors, watch: Watch, notes: tuple[str, ...]) -> Searched:
     ledger = Ledger(successors.tables)
     return Searched(explore(successors, ledger, watch), ledger, successors, "readable", notes)
 

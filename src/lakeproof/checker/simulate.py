@@ -47,4 +47,6 @@ def walk(successors: Successors, ledger: Ledger, watch: Watch, walks: int, seed:
         if cut != "simulation":
             break
     counts = successors.counts()
-    return Exploration(len(met), transitions, deepest, terminals, cut, None, counts, path_to=ways.__getitem__)
+    return Exploration(
+        len(met), transitions, deepest, terminals, cut, None, counts, lambda finding: ways[finding.state]
+    )
