@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 
 from lakeproof.checker.model import Model, Process
-from lakeproof.models.paimon.bounds import PARAMETERS, PRESETS, Setup, parameter_help, setup_from
+from lakeproof.models.paimon.bounds import PARAMETERS, PRESETS, Setup
 from lakeproof.models.paimon.describe import describe
+from lakeproof.models.paimon.parameters import parameter_help, setup_from
 from lakeproof.models.paimon.properties import properties
 from lakeproof.models.paimon.steps import observe, steps
 from lakeproof.models.paimon.symmetry import symmetries

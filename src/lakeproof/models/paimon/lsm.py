@@ -11,22 +11,27 @@ from lakeproof.models.paimon.world import DELETE, INSERT, Bucket, DataFile, Rewr
 remembered = lru_cache(maxsize=1 << 18)  # these functions read one bucket, and few buckets make many worlds
 
 
-def newest(key: str, files: Iterable[DataFile], vectors: Vectors) -> Row | None:
-    """The key's row with the highest sequence number that no vector deletes; a tie goes to the older file."""
+def newest(setup: Setup, key: str, files: Iterable[DataFile], vectors: Vectors) -> Row | None:
+    """The key's unmarked row with the highest sequence number; files come in the order of their commits."""
     deleted = dict(vectors)
     found: Row | None = None
     for file in files:
         positions = deleted.get(file.id, ())
         for position, row in enumerate(file.rows):
-            if row.key == key and position not in positions and (found is None or row.sequence > found.sequence):
+            if row.key == key and position not in positions and (found is None or wins(setup, row, found)):
                 found = row
     return found
 
 
+def wins(setup: Setup, later: Row, earlier: Row) -> bool:
+    """The row of the file that was committed later is the newer one; sequence numbers may tie."""
+    return later.sequence > earlier.sequence or (setup.later_file_wins and later.sequence == earlier.sequence)
+
+
 @remembered
-def read(bucket: Bucket, key: str, consult_vectors: bool = True) -> Row | None:
+def read(setup: Setup, bucket: Bucket, key: str, consult_vectors: bool = True) -> Row | None:
     """What a reader of the snapshot gets for the key: the newest row of all levels, or `None` if there is none."""
-    row = newest(key, bucket.files, bucket.vectors if consult_vectors else ())
+    row = newest(setup, key, bucket.files, bucket.vectors if consult_vectors else ())
     return None if row is None or row.kind == DELETE else row
 
 
@@ -41,13 +46,13 @@ def compact_level(setup: Setup, index: int, bucket: Bucket, level: int) -> Rewri
     taken = [file for file in bucket.files if file.level == level]
     rows, superseded = [], set()
     for key in setup.keys_of_bucket[index]:
-        row = newest(key, taken, bucket.vectors)
+        row = newest(setup, key, taken, bucket.vectors)
         if row is None or (row.kind == DELETE and not setup.keep_deletes):
             continue
         if row.kind != INSERT or not setup.as_in_spec:
             superseded.add(key)
         if setup.dv_enabled and not setup.as_in_spec:
-            above = newest(key, [file for file in bucket.files if file.level > level], bucket.vectors)
+            above = newest(setup, key, [file for file in bucket.files if file.level > level], bucket.vectors)
             row = above if above and above.sequence > row.sequence else row
         if row.kind != DELETE or not setup.dv_enabled:
             rows.append(row)
@@ -111,10 +116,10 @@ def compact_unit(setup: Setup, index: int, bucket: Bucket, taken: tuple[DataFile
     rows, marked = [], []
     drops_deletes = setup.dv_enabled or output >= max(file.level for file in bucket.files)
     for key in setup.keys_of_bucket[index]:
-        row = newest(key, taken, bucket.vectors)
+        row = newest(setup, key, taken, bucket.vectors)
         if row is None:
             continue
-        if setup.dv_enabled and newest(key, [file for file in taken if file.level], bucket.vectors) is None:
+        if setup.dv_enabled and newest(setup, key, [file for file in taken if file.level], bucket.vectors) is None:
             above = look_up(key, bucket, output)
             if above is not None:
                 marked.append(above[:2])

@@ -60,7 +60,7 @@ def commands(setup: Setup, shared: Shared, index: int, key: str, done: int) -> I
     """The rows that a writer may write for a key now, each with the columns that the command sets."""
     number = setup.keys.index(key)
     sequence = next_sequence(setup, shared, index, done)
-    current = read(shared.buckets[index], key)
+    current = read(setup, shared.buckets[index], key)
     if current is None:
         if not shared.inserted[number]:
             for col2 in setup.col2:
@@ -134,7 +134,7 @@ def overwrite(setup: Setup, shared: Shared, write: Append) -> Rewrite:
     bucket = shared.buckets[write.bucket]
     rows = []
     for key in setup.keys_of_bucket[write.bucket]:
-        row = write.row if key == write.row.key else read(bucket, key)
+        row = write.row if key == write.row.key else read(setup, bucket, key)
         if row is not None:
             rows.append(row)
     removed = tuple((file.id, file.level) for file in bucket.files)

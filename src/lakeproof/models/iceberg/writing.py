@@ -1,0 +1,247 @@
+"""What a writer reads and writes before it commits: a command on the rows of one snapshot becomes a change.
+
+Works on tables whose row values are known (models, scenarios). A new data file is called `+0`, `+1` … until a commit
+gives it a name. `origins` is a ghost: for each row written, the place of the row whose new version it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from lakeproof.commit.change import Command, Isolation, Mode, TableChange
+from lakeproof.commit.policy import Policy
+from lakeproof.commit.row_command import RowCommand, effect, read_filter, target_filter
+from lakeproof.filters import ALWAYS, Expression, any_of, applied, matches
+from lakeproof.format import (
+    Bounds,
+    DataFile,
+    DeleteContent,
+    DeleteFile,
+    Move,
+    Row,
+    Rows,
+    RowSet,
+    TableShape,
+    TableState,
+    Value,
+    live_rows,
+    positions,
+    row_set,
+    rows_of,
+)
+
+Place = tuple[str, int]
+"""Where a row is: data file and position."""
+
+Origins = tuple[tuple[Place | None, ...], ...]
+"""Per new data file and row: the place of the row that it is a version of; `None`: a new row."""
+
+
+class Written(NamedTuple):
+    """A change, and the ghost that knows where its rows came from."""
+
+    change: TableChange
+    origins: Origins = ()
+
+
+def placed(table: TableState, columns: tuple[str, ...]) -> list[tuple[Place, Row]]:
+    """Every row that a reader sees, with its place."""
+    found: list[tuple[Place, Row]] = []
+    for file, bits in live_rows(table, columns):
+        if file.rows:
+            found.extend(((file.path, p), file.rows[p]) for p in positions(bits))
+    return found
+
+
+def written(
+    command: RowCommand,
+    table: TableState,
+    shape: TableShape,
+    policy: Policy,
+    *,
+    mode: Mode,
+    isolation: Isolation,
+    command_id: str = "",
+) -> Written | None:
+    """What the command writes when it scans this snapshot; `None`: nothing to do."""
+    here = placed(table, shape.columns)
+    done = effect(command, [row for _, row in here], shape.columns)
+    if not done.changed and not done.added:
+        return None
+    base = TableChange(
+        command=command.command,
+        mode=mode,
+        isolation=isolation,
+        command_id=command_id,
+        scan_snapshot=table.snapshot_id,
+        scan_sequence_number=table.sequence_number,
+        conflict_filter=conflict_filter(command, shape, policy),
+    )
+    new = {here[index][0]: row for index, row in done.changed}
+    reads = _reads(command, here, new, shape)
+    if command.command is Command.UPSERT:
+        return _upserted(base, command, done.added, shape)
+    if mode is Mode.COPY_ON_WRITE and new:
+        return _copied(base._replace(reads=reads), table, new, done.added, shape)
+    return _merged_on_read(base._replace(reads=reads), table, new, done.added, shape)
+
+
+def conflict_filter(command: RowCommand, shape: TableShape, policy: Policy) -> Expression:
+    """The predicate that says which concurrent files and rows matter."""
+    if policy.filters_by_all_reads:
+        return read_filter(command, shape.columns)
+    return ALWAYS if command.merge is not None else target_filter(command, shape.columns)
+
+
+def rewritten(
+    table: TableState, files: Sequence[str], shape: TableShape, policy: Policy, *, command_id: str = ""
+) -> Written:
+    """A compaction of these files into one a partition; its rows keep their order."""
+    inputs = [(file, bits) for file, bits in live_rows(table, shape.columns) if file.path in files]
+    groups: dict[tuple[int, tuple[Value, ...]], list[tuple[DataFile, RowSet]]] = {}
+    for file, bits in inputs:
+        groups.setdefault((file.spec_id, file.partition), []).append((file, bits))
+    added: list[DataFile] = []
+    origins: list[tuple[Place | None, ...]] = []
+    moves: list[Move] = []
+    for members in groups.values():
+        rows: list[Row] = []
+        origin: list[Place | None] = []
+        for file, bits in members:
+            if bits:
+                moves.append(Move(file.path, bits, f"+{len(added)}", len(rows)))
+            for p in positions(bits):
+                rows.append((file.rows or ())[p])
+                origin.append((file.path, p))
+        if rows:
+            added.append(new_file(len(added), rows, shape))
+            origins.append(tuple(origin))
+    change = TableChange(
+        command=Command.REWRITE,
+        mode=Mode.COPY_ON_WRITE,
+        command_id=command_id,
+        scan_snapshot=table.snapshot_id,
+        scan_sequence_number=table.sequence_number,
+        added_data_files=tuple(added),
+        removed_data_files=tuple(file for file, _ in inputs),
+        kept=rows_of((file.path, bits) for file, bits in inputs),
+        mapping=tuple(moves),
+    )
+    return Written(change, tuple(origins))
+
+
+def new_file(index: int, rows: Sequence[Row], shape: TableShape) -> DataFile:
+    """A data file that is not committed yet."""
+    partition = partition_of(rows[0], shape)
+    bounds = tuple(bounds_of(name, [row[i] for row in rows]) for i, name in enumerate(shape.columns))
+    return DataFile(f"+{index}", partition, len(shape.specs) - 1, 0, len(rows), bounds, tuple(rows))
+
+
+def partition_of(row: Row, shape: TableShape) -> tuple[Value, ...]:
+    """The partition that a row belongs to under the newest spec."""
+    spec = shape.specs[-1]
+    return tuple(applied(field.transform, row[shape.columns.index(field.column)]) for field in spec)
+
+
+def bounds_of(column: str, values: Sequence[Value]) -> Bounds:
+    """The statistics that a writer leaves of a column."""
+    known: list[Any] = [value for value in values if value is not None]
+    if not known:
+        return Bounds(column, has_values=False)
+    return Bounds(column, min(known), max(known), len(known) < len(values))
+
+
+def _reads(command: RowCommand, here: list[tuple[Place, Row]], new: dict[Place, Row | None], shape: TableShape) -> Rows:
+    where = [guard.where for guard in command.exists]
+    if command.select is not None:
+        where.append(command.select.where)
+    if not where:
+        return ()
+    any_read = any_of(where)
+    found = [place for place, row in here if place not in new and matches(any_read, row, shape.columns)]
+    return rows_of((file, 1 << p) for file, p in found)
+
+
+def _upserted(base: TableChange, command: RowCommand, added: tuple[Row, ...], shape: TableShape) -> Written:
+    """A streaming engine's upsert: an equality delete of the keys, and the new rows."""
+    key = shape.columns[0]
+    keys = tuple(dict.fromkeys((row[0],) for row in added))
+    delete = DeleteFile("+e", DeleteContent.EQUALITY, positions=(), equality_columns=(key,), equality_values=keys)
+    change = base._replace(added_data_files=(new_file(0, added, shape),), added_delete_files=(delete,))
+    return Written(change, (tuple(None for _ in added),))
+
+
+def _merged_on_read(
+    base: TableChange,
+    table: TableState,
+    new: dict[Place, Row | None],
+    added: tuple[Row, ...],
+    shape: TableShape,
+) -> Written:
+    fresh = [(row, place) for place, row in new.items() if row is not None] + [(row, None) for row in added]
+    files, origins = _grouped(fresh, 0, shape)
+    targets = rows_of((file, 1 << p) for file, p in new)
+    homes = {file.path: file for file in table.data_files}
+    content = DeleteContent.VECTOR if shape.format_version >= 3 else DeleteContent.POSITIONS
+    deletes = tuple(
+        DeleteFile(f"+d{i}", content, homes[path].partition, homes[path].spec_id, positions=((path, bits),))
+        for i, (path, bits) in enumerate(targets)
+    )
+    change = base._replace(
+        added_data_files=files,
+        added_delete_files=deletes,
+        required_data_files=tuple(path for path, _ in targets),
+        targets=targets,
+    )
+    return Written(change, origins)
+
+
+def _copied(
+    base: TableChange,
+    table: TableState,
+    new: dict[Place, Row | None],
+    added: tuple[Row, ...],
+    shape: TableShape,
+) -> Written:
+    touched = {file for file, _ in new}
+    elsewhere: list[tuple[Row, Place | None]] = [(row, None) for row in added]
+    files: list[DataFile] = []
+    origins: list[tuple[Place | None, ...]] = []
+    moves, kept = [], []
+    for file, bits in live_rows(table, shape.columns):
+        if file.path not in touched:
+            continue
+        stays = row_set(p for p in positions(bits) if (file.path, p) not in new)
+        updated = [(row, (file.path, p)) for p in positions(bits) if (row := new.get((file.path, p))) is not None]
+        elsewhere += [(row, place) for row, place in updated if partition_of(row, shape) != file.partition]
+        updated = [(row, place) for row, place in updated if partition_of(row, shape) == file.partition]
+        rows = [(file.rows or ())[p] for p in positions(stays)]
+        if stays:
+            kept.append((file.path, stays))
+            moves.append(Move(file.path, stays, f"+{len(files)}", 0))
+        if rows or updated:
+            files.append(new_file(len(files), rows + [row for row, _ in updated], shape))
+            origins.append((*((file.path, p) for p in positions(stays)), *(place for _, place in updated)))
+    more, more_origins = _grouped(elsewhere, len(files), shape)
+    change = base._replace(
+        added_data_files=(*files, *more),
+        removed_data_files=tuple(file for file in table.data_files if file.path in touched),
+        targets=rows_of((file, 1 << p) for file, p in new),
+        kept=rows_of(kept),
+        mapping=tuple(moves),
+    )
+    return Written(change, (*origins, *more_origins))
+
+
+def _grouped(
+    fresh: Sequence[tuple[Row, Place | None]], start: int, shape: TableShape
+) -> tuple[tuple[DataFile, ...], Origins]:
+    """New rows as one file a partition."""
+    if not fresh:
+        return (), ()
+    groups: dict[tuple[Value, ...], list[tuple[Row, Place | None]]] = {}
+    for row, place in fresh:
+        groups.setdefault(partition_of(row, shape), []).append((row, place))
+    files = tuple(new_file(start + i, [row for row, _ in group], shape) for i, group in enumerate(groups.values()))
+    return files, tuple(tuple(place for _, place in group) for group in groups.values())
