@@ -13,9 +13,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from pyiceberg.table import Table
-from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, AssertTableUUID, SetSnapshotRefUpdate
 
 from lakeproof.commit import (
     Attempt,
@@ -38,9 +36,10 @@ from lakeproof.commit.policy_text import named_policy
 from lakeproof.errors import CommitConflict, CommitRejected, CommitUnknown, InvalidInput
 from lakeproof.filters import columns_of, worded
 from lakeproof.iceberg.cache import ManifestCache, shared_cache
-from lakeproof.iceberg.failures import spoken, swapping
+from lakeproof.iceberg.failures import spoken
 from lakeproof.iceberg.physical import NO_FILES, NewFiles, head_state, physical_change
 from lakeproof.iceberg.produce import Producer
+from lakeproof.iceberg.swap import refreshed, swap
 from lakeproof.iceberg.values import data_file_value, shape_of
 from lakeproof.iceberg.window import COMMAND_ID, load_window, unseen_snapshots
 
@@ -114,6 +113,7 @@ class _Run:
         self.conflict: Conflict | None = None
         self.written: list[str] = []
         self.sent = False
+        self.after: Table | None = None
 
     @property
     def head_id(self) -> int | None:
@@ -149,7 +149,10 @@ class _Run:
     def refresh(self) -> Happened:
         """Load the head and the unseen snapshots."""
         with spoken(self.place):
-            self.table = self.table.catalog.load_table(self.table.name())
+            newest = refreshed(self.table)
+        if newest.metadata.table_uuid != self.table.metadata.table_uuid:
+            raise InvalidInput("the table was dropped and made anew meanwhile", place=self.place)
+        self.table = newest
         ref = self.table.metadata.refs.get(self.branch)
         self.head = None if ref is None else self.table.snapshot_by_id(ref.snapshot_id)
         if self.head is None and self.branch != "main":
@@ -208,16 +211,9 @@ class _Run:
 
     def swap(self) -> Happened:
         """Swap the table pointer, if the head is still the one that was validated."""
-        requirements = (
-            AssertTableUUID(uuid=self.table.metadata.table_uuid),
-            AssertRefSnapshotId.model_validate({"ref": self.branch, "snapshot-id": self.head_id}),
-        )
-        ref = {"ref-name": self.branch, "type": SnapshotRefType.BRANCH, "snapshot-id": self.snapshot.snapshot_id}
-        updates = (AddSnapshotUpdate(snapshot=self.snapshot), SetSnapshotRefUpdate.model_validate(ref))
         self.sent = True
         try:
-            with swapping(self.place):
-                self.table.catalog.commit_table(self.table, requirements, updates)
+            self.after = swap(self.table, self.snapshot, branch=self.branch, head_id=self.head_id)
         except CommitRejected:
             self.sent = False
             return Happened.LOST_SWAP
@@ -272,11 +268,11 @@ class _Run:
 
     def committed(self, attempt: Attempt) -> Committed:
         """The table after the commit; leftovers of lost attempts are removed."""
-        table = self.table.catalog.load_table(self.table.name())
+        table = self.after or self.table.catalog.load_table(self.table.name())
         own = _own(table, self.change.command_id, self.producer.snapshot_id)
         if own is None:
             self.clean_up()
-        else:
+        elif self.producer.attempt > 1 or own.snapshot_id != self.producer.snapshot_id:
             kept = {manifest.manifest_path for manifest in own.manifests(table.io)} | self.used_by(own)
             remove_files(table, [path for path in self.all_written() if path not in kept])
         return Committed(table, None if own is None else own.snapshot_id, attempt.retries)
@@ -304,7 +300,7 @@ def remove_files(table: Table, paths: Iterable[str]) -> None:
 
 def _own(table: Table, command_id: str, snapshot_id: int) -> Snapshot | None:
     """The snapshot that this command made: any of the table's, because a rollback may have hidden it."""
-    for snapshot in table.metadata.snapshots:
+    for snapshot in reversed(table.metadata.snapshots):
         said = snapshot.summary.additional_properties if snapshot.summary else {}
         if snapshot.snapshot_id == snapshot_id or (command_id and said.get(COMMAND_ID) == command_id):
             return snapshot

@@ -1,30 +1,89 @@
-"""The expressions that the rest of the package may use; a column is named by its (dotted) name."""
+"""The expressions that the rest of the package may use; a column is named by its (dotted) name.
 
-from pyiceberg.expressions import (
-    AlwaysFalse,
-    AlwaysTrue,
-    And,
-    BooleanExpression,
-    EqualTo,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
-    IsNaN,
-    IsNull,
-    LessThan,
-    LessThanOrEqual,
-    Not,
-    NotEqualTo,
-    NotIn,
-    NotNaN,
-    NotNull,
-    NotStartsWith,
-    Or,
-    StartsWith,
-)
+The leaves are typed `Any`: type checkers see pydantic's generated signatures instead of `EqualTo(column, value)`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyiceberg import expressions
+from pyiceberg.expressions import AlwaysFalse, AlwaysTrue, And, BooleanExpression, Not, Or
+
+from lakeproof import filters
+
+EqualTo: Any = expressions.EqualTo
+NotEqualTo: Any = expressions.NotEqualTo
+LessThan: Any = expressions.LessThan
+LessThanOrEqual: Any = expressions.LessThanOrEqual
+GreaterThan: Any = expressions.GreaterThan
+GreaterThanOrEqual: Any = expressions.GreaterThanOrEqual
+In: Any = expressions.In
+NotIn: Any = expressions.NotIn
+IsNull: Any = expressions.IsNull
+NotNull: Any = expressions.NotNull
+IsNaN: Any = expressions.IsNaN
+NotNaN: Any = expressions.NotNaN
+StartsWith: Any = expressions.StartsWith
+NotStartsWith: Any = expressions.NotStartsWith
 
 TRUE = AlwaysTrue()
 FALSE = AlwaysFalse()
+
+_COMPARED = {
+    "=": EqualTo,
+    "!=": NotEqualTo,
+    "<": LessThan,
+    "<=": LessThanOrEqual,
+    ">": GreaterThan,
+    ">=": GreaterThanOrEqual,
+}
+
+
+def from_filter(expression: filters.Expression) -> BooleanExpression:
+    """A predicate of `filters/` for planning: opaque parts may match anything."""
+    match expression:
+        case filters.And(parts):
+            return _joined(And, [from_filter(part) for part in parts])
+        case filters.Or(parts):
+            return _joined(Or, [from_filter(part) for part in parts])
+        case filters.Never():
+            return FALSE
+        case filters.Compare(column, operator, value):
+            return _leaf(_COMPARED[operator], column, value)
+        case filters.In(column, values, negative):
+            return _membership(column, values, negative=negative)
+        case filters.IsNull(column, negative):
+            return _leaf(NotNull if negative else IsNull, column)
+        case filters.StartsWith(column, prefix, negative):
+            return _leaf(NotStartsWith if negative else StartsWith, column, prefix)
+    return TRUE
+
+
+def _leaf(kind: Any, *arguments: Any) -> BooleanExpression:
+    if any(argument is None for argument in arguments):
+        return FALSE  # nothing compares with null
+    if any(argument != argument for argument in arguments):
+        return TRUE  # NaN: bounds leave it out
+    made: BooleanExpression = kind(*arguments)
+    return made
+
+
+def _membership(column: str, values: tuple[Any, ...], *, negative: bool) -> BooleanExpression:
+    known = [value for value in values if value is not None]
+    if negative:
+        return FALSE if len(known) < len(values) else _leaf(NotIn, column, known) if known else _leaf(NotNull, column)
+    if any(value != value for value in known):
+        return TRUE
+    return _leaf(In, column, known) if known else FALSE
+
+
+def _joined(kind: Any, parts: list[BooleanExpression]) -> BooleanExpression:
+    made: BooleanExpression = parts[0]
+    for part in parts[1:]:
+        made = kind(made, part)
+    return made
+
 
 __all__ = [
     "FALSE",
@@ -49,4 +108,5 @@ __all__ = [
     "NotStartsWith",
     "Or",
     "StartsWith",
+    "from_filter",
 ]

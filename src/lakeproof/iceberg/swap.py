@@ -1,0 +1,132 @@
+"""The table pointer: read, and swapped if nobody was faster.
+
+For a SQL catalog the pointer is one row, so the swap here is one conditional UPDATE of it: the exact metadata file that
+was read must still be the current one. PyIceberg's own `commit_table` (used for every other catalog) would load, copy
+and check the whole metadata again, which on a table of a thousand snapshots costs more than the rest of a commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.serializers import ToOutputFile
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
+from pyiceberg.table.snapshots import MetadataLogEntry, Snapshot, SnapshotLogEntry
+from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, AssertTableUUID, SetSnapshotRefUpdate
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from lakeproof.errors import CommitRejected
+from lakeproof.iceberg.failures import swapping
+
+KEPT_VERSIONS = 100
+
+
+def refreshed(table: Table) -> Table:
+    """The table at its newest metadata; the same object where nobody has changed it."""
+    catalog = table.catalog
+    if isinstance(catalog, SqlCatalog):
+        with Session(catalog.engine) as session:
+            location = session.scalar(select(IcebergTables.metadata_location).where(*_row(table, catalog)))
+        if location is None:
+            raise NoSuchTableError(f"Table does not exist: {'.'.join(table.name())}")
+        if location == table.metadata_location:
+            return table
+    return catalog.load_table(table.name())
+
+
+def swap(table: Table, snapshot: Snapshot, *, branch: str, head_id: int | None) -> Table:
+    """The table with the snapshot as the branch's head; `CommitRejected`: somebody was faster, nothing happened."""
+    place = f"table {'.'.join(table.name())}"
+    if isinstance(table.catalog, SqlCatalog):
+        return _swap_row(table, table.catalog, with_snapshot(table, snapshot, branch), place)
+    requirements = (
+        AssertTableUUID(uuid=table.metadata.table_uuid),
+        AssertRefSnapshotId.model_validate({"ref": branch, "snapshot-id": head_id}),
+    )
+    ref = _ref(table.metadata, snapshot, branch).model_dump(by_alias=True, exclude_none=True)
+    updates = (AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate.model_validate({"ref-name": branch, **ref}))
+    with swapping(place):
+        answer = table.catalog.commit_table(table, requirements, updates)
+    return _table_at(table, answer.metadata, answer.metadata_location)
+
+
+def with_snapshot(table: Table, snapshot: Snapshot, branch: str) -> TableMetadata:
+    """The table's metadata with one more snapshot."""
+    old = table.metadata
+    previous = MetadataLogEntry.model_validate(
+        {"metadata-file": table.metadata_location, "timestamp-ms": old.last_updated_ms}
+    )
+    kept = max(1, int(old.properties.get("write.metadata.previous-versions-max", KEPT_VERSIONS)))
+    changes: dict[str, Any] = {
+        "last_updated_ms": snapshot.timestamp_ms,
+        "snapshots": [*old.snapshots, snapshot],
+        "refs": {**old.refs, branch: _ref(old, snapshot, branch)},
+        "metadata_log": [*old.metadata_log, previous][-kept:],
+    }
+    if old.format_version > 1:
+        changes["last_sequence_number"] = snapshot.sequence_number
+    if branch == MAIN_BRANCH:
+        logged = {"snapshot-id": snapshot.snapshot_id, "timestamp-ms": snapshot.timestamp_ms}
+        changes["current_snapshot_id"] = snapshot.snapshot_id
+        changes["snapshot_log"] = [*old.snapshot_log, SnapshotLogEntry.model_validate(logged)]
+    return old.model_copy(update=changes)
+
+
+def _ref(metadata: TableMetadata, snapshot: Snapshot, branch: str) -> SnapshotRef:
+    """The branch at its new head, with its retention kept."""
+    old = metadata.refs.get(branch)
+    if old is not None:
+        return old.model_copy(update={"snapshot_id": snapshot.snapshot_id})
+    return SnapshotRef.model_validate({"snapshot-id": snapshot.snapshot_id, "type": SnapshotRefType.BRANCH})
+
+
+def _swap_row(table: Table, catalog: SqlCatalog, metadata: TableMetadata, place: str) -> Table:
+    version = metadata_version(table.metadata_location) + 1
+    location = table.location_provider().new_table_metadata_file_location(version)
+    ToOutputFile.table_metadata(metadata, table.io.new_output(location))
+    values = {"metadata_location": location, "previous_metadata_location": table.metadata_location}
+    try:
+        with swapping(place), Session(catalog.engine) as session:
+            same = IcebergTables.metadata_location == table.metadata_location
+            swapped: Any = session.execute(update(IcebergTables).where(*_row(table, catalog), same).values(**values))
+            if swapped.rowcount < 1:
+                raise CommitRejected(f"{place}: somebody else swapped the table pointer first")
+            session.commit()
+    except CommitRejected:
+        table.io.delete(location)  # nobody can point to it: the row was not written
+        raise
+    _drop_old_versions(table, metadata)
+    return _table_at(table, metadata, location)
+
+
+def _row(table: Table, catalog: SqlCatalog) -> Sequence[Any]:
+    *namespace, name = table.name()
+    return (
+        IcebergTables.catalog_name == catalog.name,
+        IcebergTables.table_namespace == ".".join(namespace),
+        IcebergTables.table_name == name,
+    )
+
+
+def _drop_old_versions(table: Table, metadata: TableMetadata) -> None:
+    if metadata.properties.get("write.metadata.delete-after-commit.enabled", "false").lower() == "true":
+        logged = {entry.metadata_file for entry in metadata.metadata_log}
+        for entry in table.metadata.metadata_log:
+            if entry.metadata_file not in logged:
+                table.io.delete(entry.metadata_file)
+
+
+def _table_at(table: Table, metadata: TableMetadata, location: str) -> Table:
+    return Table(table.name(), metadata, location, table.io, table.catalog)
+
+
+def metadata_version(location: str) -> int:
+    """The number that a metadata file's name begins with; -1 for names of other shapes."""
+    number = location.rpartition("/")[2].partition("-")[0]
+    return int(number) if number.isdigit() else -1
