@@ -53,6 +53,8 @@ class Policy:
     name: str
     title: str
     lines: tuple[Line, ...]
+    always_copies: bool = False  # knows no merge-on-read
+    filters_by_all_reads: bool = False  # else by the target's predicate alone, and a MERGE by nothing
     runs_again: bool = False
     carries_deletes: bool = False
     maps_rewrites: bool = False
@@ -140,6 +142,7 @@ PYICEBERG = Policy(
         ),
         Line((Command.REWRITE_DELETES,), always=("missing_delete_paths",)),
     ),
+    always_copies=True,
     compaction_stamp=Stamp.NEW,
 )
 
@@ -164,6 +167,7 @@ LAKEPROOF = Policy(
         Line((Command.REWRITE,), always=("replaced_files",)),
         Line((Command.REWRITE_DELETES,), always=("missing_delete_paths",)),
     ),
+    filters_by_all_reads=True,
     runs_again=True,
     carries_deletes=True,
     maps_rewrites=True,

@@ -152,7 +152,7 @@ def followed(
         carried=_carried(change, memory.carried, by) if change.kept else memory.carried,
         reads=reads,
         reads_changed=reads_changed,
-        restarted=memory.restarted or bool(change.reads and targets.updated),
+        restarted=memory.restarted or bool(targets.updated and (memory.reads or memory.reads_changed)),
         unseen=unseen,
         missed=missed,
     )
@@ -238,7 +238,7 @@ def _missed(missed: frozenset[Rows] | None, targets: Walked, unseen: Rows, by: T
 
 def conflict_now(change: TableChange, memory: RowMemory, asked: frozenset[str]) -> Conflict | None:
     """A conflict that stands at this head, though a later commit might undo it."""
-    if change.removed_data_files and "replaced_files" in asked:
+    if change.rewrites and "replaced_files" in asked:
         inputs = {file.path for file in change.removed_data_files}
         away = tuple(file for file, _ in memory.targets if file not in inputs)
         if away:  # the row lives on in a file that I do not replace

@@ -97,7 +97,7 @@ def adjusted(change: TableChange, window: CommitWindow, policy: Policy) -> Answe
     carried = carried_over(change, window.rows.carried) if policy.carries_deletes else ()
     if change.command is Command.REWRITE and not removed and not change.kept:
         return NothingLeft()
-    return CommitWith(() if change.removed_data_files else window.rows.targets, carried, removed)
+    return CommitWith(() if change.rewrites else window.rows.targets, carried, removed)
 
 
 def carried_over(change: TableChange, carried: Rows) -> Rows:

@@ -1,0 +1,73 @@
+"""The `lakeproof` command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple, NoReturn
+
+from lakeproof import __version__
+from lakeproof.cli.output import guarded, print_error
+from lakeproof.errors import InvalidInput
+
+
+class Registered(NamedTuple):
+    """A subcommand: the module that has `add_arguments(parser)` and `run(args) -> int`, a help line and an example."""
+
+    module: str
+    help: str
+    example: str
+
+
+COMMANDS: dict[str, Registered] = {
+    "demo": Registered("demo", "the main job: a table, its snapshots, the undelete found and shown", "lakeproof demo"),
+    "sql": Registered("sql", "run SQL statements on managed tables", 'lakeproof sql -e "select * from t"'),
+    "check": Registered(
+        "check",
+        "explore every interleaving of a model or of your SQL jobs",
+        "lakeproof check iceberg --set preset=undelete",
+    ),
+    "scenario": Registered(
+        "scenario", "run scenario files and say where they disagree", "lakeproof scenario tests/scenarios/*.txt"
+    ),
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """Bad arguments are bad input like any other."""
+
+    def error(self, message: str) -> NoReturn:
+        as_json = "--json" in sys.argv
+        code = print_error(InvalidInput(message, hint=f"see `{self.prog} --help`"), as_json=as_json)
+        raise SystemExit(code)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one subcommand and give its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = Parser(prog="lakeproof", description="Run, prove and explain Iceberg tables.")
+    parser.add_argument("--version", action="version", version=f"lakeproof {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    named = next((word for word in arguments if not word.startswith("-")), "")
+    for name, registered in COMMANDS.items():
+        sub = commands.add_parser(
+            name,
+            help=registered.help,
+            description=registered.help,
+            epilog=f"example:  {registered.example}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        if name == named:  # only the command that runs is imported: the others may need Spark
+            import_module(f"lakeproof.cli.{registered.module}").add_arguments(sub)
+    args = parser.parse_args(arguments)
+    if not args.command:
+        parser.print_help()
+        return 0
+    run = import_module(f"lakeproof.cli.{COMMANDS[args.command].module}").run
+    return guarded(lambda: int(run(args)), as_json=getattr(args, "json", False))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,65 @@
+"""`lakeproof scenario FILE…`: scenario files against the checks and the model, and where they disagree."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from lakeproof.cli.output import DIFFERS, DONE, console, print_json
+from lakeproof.commit.policy_text import named_policy
+from lakeproof.errors import InvalidInput
+from lakeproof.scenarios.against_checks import AgainstChecks
+from lakeproof.scenarios.run import MakeRunner, differences, policies_of
+from lakeproof.scenarios.text import Scenario, parse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help="scenario files")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run every file; exit 1 where a run differs from the text."""
+    results = [result_of(read(Path(name))) for name in args.files]
+    if args.json:
+        print_json(results)
+    else:
+        show(results)
+    return DONE if all(result["agree"] for result in results) else DIFFERS
+
+
+def read(path: Path) -> Scenario:
+    """A scenario file, parsed."""
+    try:
+        return parse(path.read_text(encoding="utf-8"), name=str(path))
+    except OSError as error:
+        raise InvalidInput(f"The scenario cannot be read: {error.strerror}", place=str(path)) from None
+
+
+def result_of(scenario: Scenario) -> dict[str, Any]:
+    """What each way of running the scenario says; `null` where it does not apply."""
+    checks = outcome(scenario, AgainstChecks)
+    return {"file": scenario.name, "checks": checks, "model": None, "real": None, "agree": checks == "agrees"}
+
+
+def outcome(scenario: Scenario, make: MakeRunner) -> str:
+    """«agrees», or the differences in words."""
+    found = [str(one) for name in policies_of(scenario) for one in differences(scenario, named_policy(name), make)]
+    return "; ".join(found) or "agrees"
+
+
+def show(results: list[dict[str, Any]]) -> None:
+    """A line per file for people."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("scenario", "checks", "model", "real"):
+        table.add_column(column)
+    for result in results:
+        cells = (result[key] if result[key] is not None else "–" for key in ("checks", "model", "real"))
+        table.add_row(Path(result["file"]).stem, *cells)
+    console().print(table)
+    good = sum(result["agree"] for result in results)
+    console().print(f"{good} of {len(results)} scenarios agree with their text")

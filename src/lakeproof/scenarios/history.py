@@ -1,0 +1,64 @@
+"""A table with its whole history in memory: what a scenario's steps happen to."""
+
+from __future__ import annotations
+
+from lakeproof.commit import Commit, CommitWith, Policy, TableChange, new_snapshot
+from lakeproof.format import DeleteFile, Row, Snapshot, TableShape, TableState, lineage, visible
+
+
+class History:
+    """Every snapshot ever committed, and which of them were expired."""
+
+    def __init__(self, shape: TableShape) -> None:
+        self.shape = shape
+        self.states: dict[int, TableState] = {}
+        self.snapshots: dict[int, Snapshot] = {}
+        self.expired: set[int] = set()
+        self.head = TableState()
+        self.next_file = 1
+
+    def at(self, snapshot: int | None) -> TableState:
+        """The table at a snapshot; `None` is the empty table."""
+        return self.states[snapshot] if snapshot else TableState()
+
+    def unseen(self, scan_snapshot: int | None) -> tuple[Snapshot, ...] | None:
+        """The commit window after a scan; `None` when part of it was expired."""
+        parents = {i: s.parent_id for i, s in self.snapshots.items() if i not in self.expired}
+        found = lineage(parents, scan_snapshot=scan_snapshot or None, head_snapshot=self.head.snapshot_id)
+        if found.missing is not None:
+            return None
+        return tuple(self.snapshots[i] for i in found.unseen)
+
+    def commit(self, change: TableChange, answer: Commit | CommitWith, policy: Policy) -> Snapshot:
+        """Apply a validated change to the head."""
+        change, answer = self._named(change, answer)
+        number = len(self.snapshots) + 1
+        self.head, snapshot = new_snapshot(self.head, change, answer, policy, self.shape, number)
+        self.states[number], self.snapshots[number] = self.head, snapshot
+        return snapshot
+
+    def rows(self) -> tuple[Row, ...]:
+        """What a reader of the head sees."""
+        return visible(self.head, self.shape.columns)
+
+    def _named(self, change: TableChange, answer: Commit | CommitWith) -> tuple[TableChange, Commit | CommitWith]:
+        """Give new data files the names that they are committed under."""
+        names: dict[str, str] = {}
+        for file in change.added_data_files:
+            if file.path.startswith("+"):
+                names[file.path] = f"data-{self.next_file}"
+                self.next_file += 1
+        if names:
+            change = change._replace(
+                added_data_files=tuple(f._replace(path=names.get(f.path, f.path)) for f in change.added_data_files),
+                mapping=change.mapping
+                and tuple(m._replace(new_file=names.get(m.new_file, m.new_file)) for m in change.mapping),
+            )
+            if isinstance(answer, CommitWith):
+                answer = answer._replace(carried=tuple((names.get(f, f), bits) for f, bits in answer.carried))
+        return change._replace(added_delete_files=tuple(map(self._delete_named, change.added_delete_files))), answer
+
+    def _delete_named(self, file: DeleteFile) -> DeleteFile:
+        if not file.path.startswith("+"):
+            return file
+        return file._replace(path=f"delete-{len(self.snapshots) + 1}{file.path}")

@@ -1,0 +1,94 @@
+"""Runs a scenario and says where it went otherwise than its text says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from lakeproof.commit import Policy
+from lakeproof.errors import InvalidInput
+from lakeproof.format import Row
+from lakeproof.scenarios.text import Outcome, Rows, Scenario, Step
+
+
+class Runner(Protocol):
+    """Whatever a scenario's steps can be put before."""
+
+    def step(self, step: Step) -> Outcome | None:
+        """Take one step and answer."""
+
+    def rows(self) -> tuple[Row, ...]:
+        """What a reader sees now."""
+
+
+MakeRunner = Callable[[Scenario, Policy], Runner]
+
+
+class Difference(NamedTuple):
+    """A line whose answer was another one."""
+
+    policy: str
+    line: int
+    what: str
+    expected: str
+    got: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}, {self.policy}: {self.what} should be «{self.expected}», is «{self.got}»"
+
+
+def expected_under(scenario: Scenario, policy: str) -> tuple[Step | Rows, ...]:
+    """The scenario's lines as they must go under this policy: a `differs` line replaces the last one like it."""
+    lines = list(scenario.steps)
+    for name, changed in scenario.differs:
+        if name != policy:
+            continue
+        for change in changed:
+            at = [i for i, line in enumerate(lines) if _same(line, change)]
+            if not at:
+                raise InvalidInput(
+                    "A `differs` line changes a line that is not there", place=f"{scenario.name}:{change.line}"
+                )
+            old = lines[at[-1]]
+            lines[at[-1]] = change._replace(line=old.line)
+    return tuple(lines)
+
+
+def _same(line: Step | Rows, change: Step | Rows) -> bool:
+    if isinstance(line, Rows) or isinstance(change, Rows):
+        return isinstance(line, Rows) and isinstance(change, Rows)
+    return (line.actor, line.verb) == (change.actor, change.verb)
+
+
+def policies_of(scenario: Scenario) -> tuple[str, ...]:
+    """Every policy that the scenario speaks of."""
+    return tuple(dict.fromkeys((*scenario.policies, *(name for name, _ in scenario.differs))))
+
+
+def differences(scenario: Scenario, policy: Policy, make: MakeRunner) -> tuple[Difference, ...]:
+    """Where a run under this policy differs from the text."""
+    runner = make(scenario, policy)
+    found = []
+    for line in expected_under(scenario, policy.name):
+        if isinstance(line, Rows):
+            got = sorted(runner.rows(), key=repr)
+            if got != sorted(line.rows, key=repr):
+                found.append(Difference(policy.name, line.line, "rows", _listed(line.rows), _listed(tuple(got))))
+            continue
+        outcome = runner.step(line)
+        if line.expected is not None and outcome != _completed(line.expected, outcome):
+            what = f"{line.actor} {line.verb}"
+            found.append(Difference(policy.name, line.line, what, str(line.expected), str(outcome)))
+    return tuple(found)
+
+
+def _completed(expected: Outcome, got: Outcome | None) -> Outcome:
+    """What the text leaves open is as it came."""
+    if got is None or expected.word != got.word:
+        return expected
+    check = got.check if expected.check is None else expected.check
+    return Outcome(expected.word, check, got.snapshot if expected.snapshot is None else expected.snapshot)
+
+
+def _listed(rows: tuple[Row, ...]) -> str:
+    return "; ".join(" ".join(map(str, row)) for row in rows) or "none"
