@@ -17,6 +17,7 @@ from lakeproof.checker.model import (
     never,
     reachable,
 )
+from lakeproof.checker.promises import broken_promises
 from lakeproof.checker.search import check
 from lakeproof.checker.trace import Trace, from_itf, replayed, to_itf
 from lakeproof.checker.verdict import PropertyVerdict, Verdict
@@ -35,6 +36,7 @@ __all__ = [
     "always",
     "always_of_all",
     "always_of_each",
+    "broken_promises",
     "check",
     "eventually",
     "eventually_each",
