@@ -14,6 +14,8 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.commit import Commit, CommitWith, Policy, TableChange
+from lakeproof.commit.checks import whole_files_match
+from lakeproof.commit.explain import explained
 from lakeproof.commit.new_snapshot import (
     data_sequence_number,
     dropped_delete_files,
@@ -21,7 +23,7 @@ from lakeproof.commit.new_snapshot import (
     records_mapping,
     removed_data_files,
 )
-from lakeproof.errors import InvalidInput
+from lakeproof.errors import CommitConflict, InvalidInput
 from lakeproof.filters import columns_of
 from lakeproof.format import DataFile, Rows, TableShape, TableState, rows_of
 from lakeproof.format.rows import position_array
@@ -67,6 +69,8 @@ def physical_change(
     """The change as it must be committed on this head."""
     rows = rows_of((*answer.positions, *answer.carried)) if isinstance(answer, CommitWith) else ()
     state = head_state(table, head, change, cache, also=tuple(path for path, _ in rows))
+    if change.row_filter is not None:
+        _require_whole_files(table, head, change, state, shape)
     removed = removed_data_files(state, change, answer, shape)
     new_number = table.metadata.next_sequence_number()
     stamp = data_sequence_number(change, policy, new_number)
@@ -89,6 +93,17 @@ def physical_change(
         ),
         tuple(written),
     )
+
+
+def _require_whole_files(
+    table: Table, head: Snapshot | None, change: TableChange, state: TableState, shape: TableShape
+) -> None:
+    """Somebody may have added a file meanwhile of which the filter takes a part: it cannot be dropped whole."""
+    conflict = whole_files_match(change, state.data_files, shape)
+    if conflict is not None:
+        now = None if head is None else head.snapshot_id
+        words = explained(conflict, change, table=".".join(table.name()), head=now, scanned=change.scan_snapshot)
+        raise CommitConflict(words, conflict)
 
 
 def head_state(
