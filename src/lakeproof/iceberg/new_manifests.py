@@ -22,6 +22,8 @@ from pyiceberg.manifest import (
     ManifestWriterV1,
     ManifestWriterV2,
 )
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 MERGE, MIN_COUNT, TARGET = (
@@ -78,9 +80,9 @@ class ManifestMaker:
                 continue
             if entry.data_file.file_path in removed:
                 gone.append(entry.data_file)
-                entries.append(_restated(entry, DELETED, self.snapshot_id))
+                entries.append(restated(entry, DELETED, self.snapshot_id))
             else:
-                entries.append(_restated(entry, EXISTING, entry.snapshot_id))
+                entries.append(restated(entry, EXISTING, entry.snapshot_id))
         return self.write(entries, manifest.partition_spec_id, manifest.content), gone
 
     def merged(self, manifests: Sequence[ManifestFile]) -> ManifestFile:
@@ -92,7 +94,7 @@ class ManifestMaker:
                 if entry.status == DELETED and not mine:
                     continue
                 keeps = mine and entry.status in (ADDED, DELETED)
-                entries.append(entry if keeps else _restated(entry, EXISTING, entry.snapshot_id))
+                entries.append(entry if keeps else restated(entry, EXISTING, entry.snapshot_id))
         return self.write(entries, manifests[0].partition_spec_id, manifests[0].content)
 
     def entries(self, manifest: ManifestFile) -> list[ManifestEntry]:
@@ -114,12 +116,21 @@ class ManifestMaker:
         return writer.to_manifest_file()
 
     def _writer(self, output: OutputFile, spec_id: int, content: ManifestContent) -> ManifestWriter:
-        spec, schema = self.table.specs()[spec_id], self.table.schema()
+        spec = self.table.specs()[spec_id]
+        schema = _schema_of(self.table, spec)
         version = self.table.format_version
         kind = ManifestWriterV1 if version == 1 else ManifestWriterV2
         if content == ManifestContent.DELETES:
             kind = DeleteManifestWriter
         return kind(spec, schema, output, self.snapshot_id, "deflate")
+
+
+def _schema_of(table: Table, spec: PartitionSpec) -> Schema:
+    """The newest schema that has the spec's source columns: the current one may have dropped them."""
+    for schema in (table.schema(), *reversed(table.schemas().values())):
+        if all(schema.find_column_name(field.source_id) for field in spec.fields):
+            return schema
+    return table.schema()
 
 
 def merge_small(
@@ -156,7 +167,8 @@ def has_live_files(manifest: ManifestFile) -> bool:
     return bool(manifest.has_added_files() or manifest.has_existing_files())
 
 
-def _restated(entry: ManifestEntry, status: ManifestEntryStatus, snapshot_id: int | None) -> ManifestEntry:
+def restated(entry: ManifestEntry, status: ManifestEntryStatus, snapshot_id: int | None) -> ManifestEntry:
+    """The same file with another status, its sequence numbers kept."""
     return ManifestEntry.from_args(
         status=status,
         snapshot_id=snapshot_id,

@@ -68,6 +68,25 @@ class Producer:
         old = [] if head is None else head.manifests(table.io)
         kept, removed = self._filtered(table, old, change)
         manifests = merge_small(self.maker, [*added, *kept], table.properties)
+        return self._snapshot(table, head, manifests, change, removed, replaced=len(old))
+
+    def replace_manifests(
+        self, table: Table, head: Snapshot, manifests: Sequence[ManifestFile], *, replaced: int
+    ) -> Snapshot:
+        """The snapshot that reads the same files through these manifests."""
+        self.attempt += 1
+        return self._snapshot(table, head, manifests, FileChange("replace"), (), replaced=replaced)
+
+    def _snapshot(
+        self,
+        table: Table,
+        head: Snapshot | None,
+        manifests: Sequence[ManifestFile],
+        change: FileChange,
+        removed: Sequence[DataFile],
+        *,
+        replaced: int,
+    ) -> Snapshot:
         sequence_number = table.metadata.next_sequence_number()
         created = sum(m.added_snapshot_id == self.snapshot_id for m in manifests)
         summary = summarize(
@@ -79,7 +98,7 @@ class Producer:
             more={
                 "manifests-created": str(created),
                 "manifests-kept": str(len(manifests) - created),
-                "manifests-replaced": str(len(old) - (len(manifests) - created)),
+                "manifests-replaced": str(max(0, replaced - (len(manifests) - created))),
                 **change.summary,
             },
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,6 +19,8 @@ from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.catalogs import CATALOG_NAME, NAMESPACE, warehouse_location
 from lakeproof.iceberg.dependencies import DEPENDENCIES_PROPERTY, check_dependencies
 from lakeproof.iceberg.failures import spoken
+
+CREATED_PROPERTY = "lakeproof.created-ms"  # files of its folder that are older are not the table's
 
 
 class PartitionBy(NamedTuple):
@@ -56,6 +59,7 @@ def create_table(
         check_dependencies(column_dependencies, schema, place=place)
         properties = {**(properties or {}), DEPENDENCIES_PROPERTY: column_dependencies}
     spec = _partition_spec(schema, partition_by, place)
+    created = {CREATED_PROPERTY: str(time.time_ns() // 1_000_000)}
     try:
         with spoken(place):
             return catalog.create_table(
@@ -63,7 +67,7 @@ def create_table(
                 schema,
                 location=None if location is None else warehouse_location(location),
                 partition_spec=spec,
-                properties=dict(properties or {}),
+                properties={**created, **(properties or {})},
             )
     except InvalidInput as error:
         if if_not_exists and isinstance(error.__cause__, TableAlreadyExistsError):

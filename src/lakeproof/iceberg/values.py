@@ -102,7 +102,7 @@ def _converters(table: Table, spec: IcebergSpec) -> list[Converter]:
     made: list[Converter] = []
     for field in spec.fields:
         kind = _type_of(table, field.source_id) if isinstance(field.transform, IdentityTransform) else None
-        made.append(_converter(kind))
+        made.append(converter(kind))
     return made
 
 
@@ -113,7 +113,7 @@ def _type_of(table: Table, field_id: int) -> IcebergType | None:
     return None
 
 
-def _converter(kind: IcebergType | None) -> Converter:
+def converter(kind: IcebergType | None) -> Converter:
     """From what Iceberg stores to what a predicate says."""
     convert: Callable[[Any], Any] | None = None
     if isinstance(kind, DateType):
@@ -165,7 +165,7 @@ def _bounds(
     nulls: int | None,
     nans: int | None,
 ) -> Bounds:
-    convert, kind = _converter(field.field_type), field.field_type
+    convert, kind = converter(field.field_type), field.field_type
     return Bounds(
         column=column_name(schema, field.field_id),
         lower=None if lower is None else convert(from_bytes(kind, lower)),  # type: ignore[arg-type]

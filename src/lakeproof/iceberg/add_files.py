@@ -1,0 +1,128 @@
+"""Existing Parquet files are adopted as they are: one snapshot that names them where they lie.
+
+Their columns are found by name (the table gets Iceberg's name mapping), their partition from `column=value` folders,
+else from their footers when every row has one value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow.parquet as pq
+from pyarrow.fs import FileSelector, FileType
+from pyiceberg.conversions import from_bytes, partition_to_py
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.manifest import DataFile
+from pyiceberg.partitioning import PartitionField
+from pyiceberg.table import Table
+from pyiceberg.transforms import BucketTransform, IdentityTransform
+from pyiceberg.types import PrimitiveType
+
+from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.commit import Committed
+from lakeproof.iceberg.evolution import alter_properties
+from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.operations import DEFAULTS, Options, append
+from lakeproof.iceberg.planning import plan
+from lakeproof.iceberg.statistics import FooterReader, WrittenFile, data_files_from_footers
+
+NAME_MAPPING = "schema.name-mapping.default"
+NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+
+
+def add_files(table: Table, paths: Iterable[str], options: Options = DEFAULTS) -> Committed:
+    """One snapshot that adopts the Parquet files at these paths; a folder means every Parquet file below it."""
+    place = f"table {'.'.join(table.name())}"
+    with spoken(place):
+        found = sorted({path for given in paths for path in _files_at(table, given)})
+    if not found:
+        raise InvalidInput("there is no Parquet file to adopt", place=place)
+    live = set(plan(table).files["path"].to_pylist()) & set(found)
+    if live:
+        raise InvalidInput(f"{len(live)} of the files are in the table already", place=min(live))
+    files = _adopted(table, found)
+    if NAME_MAPPING not in table.properties:
+        table = alter_properties(table, {NAME_MAPPING: table.schema().name_mapping.model_dump_json()})
+    return append(table, files, options)
+
+
+def _files_at(table: Table, given: str) -> Iterator[str]:
+    io = table.io
+    if not isinstance(io, PyArrowFileIO):
+        raise InvalidInput("the files of this FileIO cannot be listed", place=given)
+    scheme, netloc, path = io.parse_location(given, io.properties)
+    files = io.fs_by_scheme(scheme, netloc)
+    spelled = given if "://" in given else f"file://{path}"
+    info = files.get_file_info(path)
+    if info.type == FileType.File:
+        yield spelled
+        return
+    if info.type == FileType.NotFound:
+        raise InvalidInput("there is no such file or folder", place=given)
+    for each in files.get_file_info(FileSelector(path, recursive=True)):
+        hidden = any(part.startswith(("_", ".")) for part in each.path[len(path) :].split("/"))
+        if each.type == FileType.File and not hidden and each.path.endswith((".parquet", ".parq")):
+            yield spelled.rstrip("/") + each.path[len(path) :]
+
+
+def _adopted(table: Table, paths: Sequence[str]) -> list[DataFile]:
+    reader = FooterReader(table.schema(), table.properties)
+    written = []
+    for path in paths:
+        with spoken(f"file {path}"), table.io.new_input(path).open() as stream:
+            footer = pq.read_metadata(stream)
+        _check_columns(table, path, footer, reader)
+        written.append(WrittenFile(path, tuple(_value(table, path, footer, reader, f) for f in table.spec().fields)))
+    return data_files_from_footers(table, written)
+
+
+def _check_columns(table: Table, path: str, footer: pq.FileMetaData, reader: FooterReader) -> None:
+    known = {footer.schema.column(at).path for at in range(len(footer.schema))}
+    unknown = sorted({name.partition(".")[0] for name in known if name not in reader.ids})
+    if unknown:
+        raise InvalidInput(
+            f"the file has columns that the table does not have: {', '.join(unknown)}",
+            place=path,
+            hint="add the columns to the table first",
+        )
+
+
+def _value(table: Table, path: str, footer: pq.FileMetaData, reader: FooterReader, field: PartitionField) -> Any:
+    """The file's one value of a partition field."""
+    source = table.schema().find_field(field.source_id)
+    kind = source.field_type
+    assert isinstance(kind, PrimitiveType)
+    folder = _folder_value(path, source.name if isinstance(field.transform, IdentityTransform) else field.name)
+    if folder is not None and isinstance(field.transform, IdentityTransform):
+        return None if folder == NULL_FOLDER else _from_text(kind, folder, path)
+    metrics = reader.metrics(footer)
+    low, high = (metrics[key].get(field.source_id) for key in ("lower_bounds", "upper_bounds"))
+    nulls, values = (metrics[key].get(field.source_id) for key in ("null_value_counts", "value_counts"))
+    if nulls is not None and nulls == values:
+        return None
+    if low is not None and high is not None and nulls == 0 and not isinstance(field.transform, BucketTransform):
+        ends = {field.transform.transform(kind)(from_bytes(kind, end)) for end in (low, high)}
+        if len(ends) == 1:
+            return ends.pop()
+    raise InvalidInput(
+        f"the file's value of the partition field `{field.name}` is not known",
+        place=path,
+        hint=f"every row must have one value, or the file must lie in a folder `{source.name}=…`",
+    )
+
+
+def _folder_value(path: str, column: str) -> str | None:
+    for part in path.split("/")[:-1]:
+        name, equals, value = part.partition("=")
+        if equals and name.lower() == column.lower():
+            return unquote(value)
+    return None
+
+
+def _from_text(kind: PrimitiveType, text: str, path: str) -> Any:
+    try:
+        return partition_to_py(kind, text)
+    except (ValueError, ArithmeticError) as error:
+        raise InvalidInput(f"`{text}` is not a value of type {kind}", place=path) from error

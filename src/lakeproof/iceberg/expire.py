@@ -1,0 +1,164 @@
+"""Snapshots are expired: those that no branch, tag or age keeps, and the files that then nothing needs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
+from pyiceberg.table.snapshots import Snapshot, ancestors_of
+from pyiceberg.table.update import (
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    RemoveSnapshotRefUpdate,
+    RemoveSnapshotsUpdate,
+    TableRequirement,
+    TableUpdate,
+)
+
+from lakeproof.errors import CommitRejected, InvalidInput
+from lakeproof.iceberg.cache import ManifestCache, shared_cache
+from lakeproof.iceberg.commit import remove_files
+from lakeproof.iceberg.failures import spoken, swapping
+from lakeproof.iceberg.reachable import manifests_of, mappings_of, paths_in
+from lakeproof.iceberg.swap import refreshed
+
+FIVE_DAYS_MS = 5 * 24 * 3_600_000
+
+
+class Expired(NamedTuple):
+    """What an expiry removed (or, as a dry run, would remove), and the table after it."""
+
+    table: Table
+    snapshots: tuple[int, ...] = ()
+    refs: tuple[str, ...] = ()
+    content_files: tuple[str, ...] = ()
+    manifests: tuple[str, ...] = ()
+    manifest_lists: tuple[str, ...] = ()
+    mappings: tuple[str, ...] = ()
+
+
+def expire_snapshots(
+    table: Table,
+    *,
+    older_than_ms: int | None = None,
+    retain_last: int | None = None,
+    snapshot_ids: Iterable[int] = (),
+    dry_run: bool = False,
+    cache: ManifestCache | None = None,
+) -> Expired:
+    """Expire the snapshots before `older_than_ms` but the last `retain_last` of each branch, or these ids.
+
+    What a branch or tag points to stays. Without arguments the table's `history.expire.*` properties decide.
+    """
+    place = f"table {'.'.join(table.name())}"
+    if retain_last is not None and retain_last < 1:
+        raise InvalidInput("at least one snapshot must be retained", place=place, hint="retain_last => 1")
+    chosen = list(snapshot_ids)
+    for _ in range(20):
+        with spoken(place):
+            table = refreshed(table)
+            found = _to_expire(table, older_than_ms, retain_last, chosen, cache or shared_cache())
+            if dry_run or not (found.snapshots or found.refs):
+                return found
+            try:
+                after = _commit(table, found, place)
+            except CommitRejected:
+                continue
+        if table.properties.get("gc.enabled", "true").lower() == "true":
+            remove_files(table, (*found.content_files, *found.manifests, *found.manifest_lists, *found.mappings))
+        return found._replace(table=after)
+    raise CommitRejected(f"{place}: the expiry lost the swap 20 times")
+
+
+def _to_expire(
+    table: Table, older_than_ms: int | None, retain_last: int | None, chosen: list[int], cache: ManifestCache
+) -> Expired:
+    now = time.time_ns() // 1_000_000
+    aged_refs = tuple(sorted(name for name, ref in table.metadata.refs.items() if _is_aged(table, name, ref, now)))
+    kept_refs = {name: ref for name, ref in table.metadata.refs.items() if name not in aged_refs}
+    if chosen:
+        kept = _kept_but_chosen(table, kept_refs, chosen)
+    else:
+        kept = _kept_by_age(table, kept_refs, older_than_ms, retain_last, now)
+    retained = [each for each in table.metadata.snapshots if each.snapshot_id in kept]
+    expired = [each for each in table.metadata.snapshots if each.snapshot_id not in kept]
+    return _files(table, expired, retained, cache)._replace(refs=aged_refs)
+
+
+def _kept_by_age(
+    table: Table, refs: dict[str, SnapshotRef], older_than_ms: int | None, retain_last: int | None, now: int
+) -> set[int]:
+    """A branch keeps its newest snapshots and those young enough; a tag keeps its own; strays live by their age."""
+    properties = table.properties
+    age = int(properties.get("history.expire.max-snapshot-age-ms", FIVE_DAYS_MS))
+    cut = now - age if older_than_ms is None else older_than_ms
+    least = int(properties.get("history.expire.min-snapshots-to-keep", 1)) if retain_last is None else retain_last
+    kept: set[int] = set()
+    known: set[int] = set()
+    for ref in refs.values():
+        line = list(ancestors_of(table.snapshot_by_id(ref.snapshot_id), table.metadata))
+        known |= {each.snapshot_id for each in line}
+        kept.add(ref.snapshot_id)
+        if ref.snapshot_ref_type == SnapshotRefType.BRANCH:
+            at_least = ref.min_snapshots_to_keep or least
+            cut_here = cut if ref.max_snapshot_age_ms is None else now - ref.max_snapshot_age_ms
+            kept |= {each.snapshot_id for n, each in enumerate(line) if n < at_least or each.timestamp_ms >= cut_here}
+    strays = (each for each in table.metadata.snapshots if each.snapshot_id not in known)
+    return kept | {each.snapshot_id for each in strays if each.timestamp_ms >= cut}
+
+
+def _kept_but_chosen(table: Table, refs: dict[str, SnapshotRef], chosen: list[int]) -> set[int]:
+    place = f"table {'.'.join(table.name())}"
+    for snapshot_id in chosen:
+        if table.snapshot_by_id(snapshot_id) is None:
+            raise InvalidInput(f"there is no snapshot {snapshot_id}", place=place)
+        holders = [name for name, ref in refs.items() if ref.snapshot_id == snapshot_id]
+        if holders:
+            raise InvalidInput(
+                f"snapshot {snapshot_id} is the head of `{holders[0]}`",
+                place=place,
+                hint="drop the branch or tag first",
+            )
+    return {each.snapshot_id for each in table.metadata.snapshots} - set(chosen)
+
+
+def _is_aged(table: Table, name: str, ref: SnapshotRef, now: int) -> bool:
+    snapshot = table.snapshot_by_id(ref.snapshot_id)
+    limit = ref.max_ref_age_ms
+    return name != MAIN_BRANCH and limit is not None and snapshot is not None and now - snapshot.timestamp_ms > limit
+
+
+def _files(table: Table, expired: list[Snapshot], retained: list[Snapshot], cache: ManifestCache) -> Expired:
+    """What only expired snapshots need: a file stays while any retained snapshot reads it."""
+    kept = manifests_of(table, retained)
+    gone = {path: m for path, m in manifests_of(table, expired).items() if path not in kept}
+    candidates = paths_in(table, gone.values(), cache, live_only=False)
+    needed = paths_in(table, kept.values(), cache, live_only=True) if candidates else frozenset()
+    return Expired(
+        table=table,
+        snapshots=tuple(each.snapshot_id for each in expired),
+        content_files=tuple(sorted(candidates - needed)),
+        manifests=tuple(sorted(gone)),
+        manifest_lists=tuple(sorted(each.manifest_list for each in expired)),
+        mappings=tuple(sorted(mappings_of(expired) - mappings_of(retained))),
+    )
+
+
+def _commit(table: Table, found: Expired, place: str) -> Table:
+    updates: list[TableUpdate] = [RemoveSnapshotRefUpdate.model_validate({"ref-name": name}) for name in found.refs]
+    if found.snapshots:
+        updates.append(RemoveSnapshotsUpdate.model_validate({"snapshot-ids": list(found.snapshots)}))
+    # Every ref must stand where it stood: a writer may have branched off a snapshot that we are about to remove.
+    requirements: tuple[TableRequirement, ...] = (
+        AssertTableUUID(uuid=table.metadata.table_uuid),
+        *(
+            AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id})
+            for name, ref in table.metadata.refs.items()
+        ),
+    )
+    with swapping(place):
+        table.catalog.commit_table(table, requirements, tuple(updates))
+    return refreshed(table)
