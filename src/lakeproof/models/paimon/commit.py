@@ -16,7 +16,10 @@ from lakeproof.models.paimon.world import (
     Rewrite,
     Row,
     Shared,
+    file_id,
 )
+
+IN_PLACE = file_id(0, 0, again=100)  # a file rewritten for its own level is the next of that name
 
 
 class Event(NamedTuple):
@@ -35,14 +38,14 @@ def committed(setup: Setup, shared: Shared, work: Append | Rewrite, base: Base) 
     Where nothing guards that name the base may be older than the head: then the snapshot replaces one that is there.
     """
     version = base.version + 1
-    name = shared.commits + 1
+    lost = shared.lost + (version <= shared.version)
     write = work if isinstance(work, Append) else work.write
     buckets = list(base.buckets)
-    buckets[work.bucket] = changed(setup, work, base.buckets[work.bucket], name, version)
+    buckets[work.bucket] = changed(setup, work, base.buckets[work.bucket], version, lost)
     after = shared._replace(
         version=max(version, shared.version),
         snapshots=shared.snapshots + (version > shared.version),
-        commits=name,
+        lost=lost,
         buckets=tuple(buckets) if version >= shared.version else shared.buckets,
         locked=False,
     )
@@ -51,14 +54,28 @@ def committed(setup: Setup, shared: Shared, work: Append | Rewrite, base: Base) 
     return after if write is None else remembered(setup, after, write)
 
 
-def changed(setup: Setup, work: Append | Rewrite, bucket: Bucket, name: int, version: int) -> Bucket:
-    """The bucket with this work in it; a new file is named after the commit, and a universal one is never empty."""
+def changed(setup: Setup, work: Append | Rewrite, bucket: Bucket, version: int, lost: int) -> Bucket:
+    """The bucket with this work in it; universal compaction writes no empty file."""
     if isinstance(work, Append):
-        return Bucket((*bucket.files, DataFile(name, 0, (stamped(work.row, version),))), bucket.vectors)
-    kept = tuple(file for file in bucket.files if (file.id, file.level) not in work.removed)
+        new = DataFile(file_id(bucket.writes + 1, 0, lost), 0, (stamped(work.row, version),))
+        return Bucket((*bucket.files, new), bucket.vectors, bucket.writes + 1)
+    files = tuple(file for file in bucket.files if (file.id, file.level) not in work.removed)
     if work.rows or not setup.universal:
-        kept += (DataFile(work.keeps_id or name, work.level, tuple(stamped(row, version) for row in work.rows)),)
-    return Bucket(kept, bucket.vectors if work.vectors is None else work.vectors)
+        rows = tuple(stamped(row, version) for row in work.rows)
+        new = DataFile(work.keeps_id or id_of(work, bucket, lost), work.level, rows)
+        files = tuple(sorted((*files, new)))
+    vectors = bucket.vectors if work.vectors is None else work.vectors
+    return Bucket(files, vectors, bucket.writes + (work.write is not None))
+
+
+def id_of(work: Rewrite, bucket: Bucket, lost: int) -> int:
+    """The id of the file that a rewrite adds."""
+    if work.write is not None:
+        return file_id(bucket.writes + 1, 0, lost)
+    newest = max(identity for identity, _ in work.removed)
+    if len(work.removed) == 1 and work.removed[0][1] == work.level:
+        return newest + IN_PLACE
+    return file_id(newest // file_id(1, 0), work.level, lost)
 
 
 def stamped(row: Row, version: int) -> Row:
@@ -93,4 +110,5 @@ def rolled_back(shared: Shared) -> Shared:
         snapshots=shared.snapshots - 1,
         buckets=shared.before[0],
         before=shared.before[1:],
+        lost=shared.lost + 1,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-from lakeproof.models.paimon.world import Bucket, DataFile, Rewrite
+from lakeproof.models.paimon.world import Bucket, DataFile, Rewrite, file_name
 
 Check = Callable[[Rewrite, Bucket], str | None]
 
@@ -18,7 +18,7 @@ def file_deletion_conflict(change: Rewrite, head: Bucket) -> str | None:
     live = {(file.id, file.level) for file in head.files}
     for entry in change.removed:
         if entry not in live:
-            return f"data-{entry[0]} of level {entry[1]} is already removed"
+            return f"{file_name(entry[0])} of level {entry[1]} is already removed"
     return None
 
 
@@ -39,9 +39,9 @@ def lsm_conflict(change: Rewrite, head: Bucket) -> str | None:
 def files_after(change: Rewrite, head: Bucket, new_name: str) -> list[tuple[str, int, DataFile]]:
     """The (name, level, file) of the bucket as the change would leave it."""
     kept = [file for file in head.files if (file.id, file.level) not in change.removed]
-    name = f"data-{change.keeps_id}" if change.keeps_id else new_name
+    name = file_name(change.keeps_id) if change.keeps_id else new_name
     added = DataFile(change.keeps_id, change.level, change.rows)
-    return [(f"data-{file.id}", file.level, file) for file in kept] + [(name, change.level, added)]
+    return [(file_name(file.id), file.level, file) for file in kept] + [(name, change.level, added)]
 
 
 def deletion_vector_index_conflict(change: Rewrite, head: Bucket) -> str | None:
@@ -51,9 +51,9 @@ def deletion_vector_index_conflict(change: Rewrite, head: Bucket) -> str | None:
     if change.seen_vectors != head.vectors:
         return "the bucket has a newer deletion-vector index file"
     live = {file.id for file in head.files} | {change.keeps_id}
-    for file_id, _ in change.vectors:
-        if file_id not in live:
-            return f"data-{file_id}, which a vector is for, is not in the head snapshot"
+    for identity, _ in change.vectors:
+        if identity not in live:
+            return f"{file_name(identity)}, which a vector is for, is not in the head snapshot"
     return None
 
 
@@ -64,9 +64,9 @@ def deletion_vector_conflict(change: Rewrite, head: Bucket) -> str | None:
     that took no vector and writes none brings no index file, so the first half never looks at it.
     """
     before, now = dict(change.seen_vectors or ()), dict(head.vectors)
-    for file_id, _ in change.removed:
-        if now.get(file_id) != before.get(file_id):
-            return f"rows of data-{file_id} were marked deleted meanwhile"
+    for identity, _ in change.removed:
+        if now.get(identity) != before.get(identity):
+            return f"rows of {file_name(identity)} were marked deleted meanwhile"
     return deletion_vector_index_conflict(change, head)
 
 

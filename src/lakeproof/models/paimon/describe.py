@@ -6,7 +6,7 @@ from typing import Any
 
 from lakeproof.models.paimon.bounds import Setup
 from lakeproof.models.paimon.steps import place
-from lakeproof.models.paimon.world import Append, Bucket, Busy, Own, Plan, Rewrite, Row, Shared, Work
+from lakeproof.models.paimon.world import Append, Bucket, Busy, Own, Plan, Rewrite, Row, Shared, Work, file_name
 
 
 def describe(setup: Setup, names: tuple[str, ...], shared: Shared, owns: tuple[Own, ...]) -> dict[str, Any]:
@@ -31,10 +31,10 @@ def bucket_in_words(setup: Setup, index: int, bucket: Bucket) -> dict[str, Any]:
     """A bucket of the head snapshot: file ids, vectors by file, and each row with its file, level and position."""
     where, deleted = place(setup, index), dict(bucket.vectors)
     return {
-        "files": [f"{where}_data-{file.id}" for file in bucket.files],
-        "vectors": {f"{where}_data-{file_id}": list(positions) for file_id, positions in bucket.vectors},
+        "files": [f"{where}_{file_name(file.id)}" for file in bucket.files],
+        "vectors": {f"{where}_{file_name(identity)}": list(positions) for identity, positions in bucket.vectors},
         "rows": [
-            f"{row_in_words(row)}, data file: {where}_data-{file.id}, level: {file.level}, pos: {position}"
+            f"{row_in_words(row)}, data file: {where}_{file_name(file.id)}, level: {file.level}, pos: {position}"
             + (", deleted" if position in deleted.get(file.id, ()) else "")
             for file in bucket.files
             for position, row in enumerate(file.rows)
@@ -66,10 +66,10 @@ def work_in_words(setup: Setup, work: Work) -> str:
 
 def rewrite_in_words(work: Rewrite, where: str) -> str:
     """What a rewrite takes, what it puts there, and the vectors it brings."""
-    taken = ", ".join(f"data-{file_id} of level {level}" for file_id, level in work.removed)
+    taken = ", ".join(f"{file_name(identity)} of level {level}" for identity, level in work.removed)
     rows = "; ".join(row_in_words(row) for row in work.rows) or "no rows"
     vectors = ""
     if work.vectors is not None:
-        marks = ", ".join(f"data-{file_id} {list(positions)}" for file_id, positions in work.vectors)
+        marks = ", ".join(f"{file_name(identity)} {list(positions)}" for identity, positions in work.vectors)
         vectors = f", vectors: {marks or 'none'}"
     return f"{where} {taken} -> level {work.level}: {rows}{vectors}"

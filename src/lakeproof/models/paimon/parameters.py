@@ -48,7 +48,7 @@ def setup_from(parameters: Mapping[str, str]) -> Setup:
         keys=_keys(values, given),
         col2=_names("col2-values", values["col2-values"]),
         col3=_names("col3-values", values["col3-values"]),
-        max_level=count("max-level", 1),
+        max_level=_count("max-level", values["max-level"], 1, most=9),
         max_writes=count("max-write-ops"),
         max_writes_per_key=count("max-write-ops-per-key"),
         max_writes_per_writer=count("max-write-ops-per-writer"),
@@ -157,10 +157,10 @@ def _keys(values: Mapping[str, str], given: Mapping[str, str]) -> tuple[str, ...
     return tuple((*_NAMES, *(f"key{index}" for index in range(len(_NAMES), number)))[:number])
 
 
-def _count(name: str, value: str, least: int) -> int:
-    if not value.isdecimal() or int(value) < least:
+def _count(name: str, value: str, least: int, most: int = 99) -> int:
+    if not value.isdecimal() or not least <= int(value) <= most:
         raise InvalidInput(
-            f"{name} takes a number from {least} on, not {value!r}",
+            f"{name} takes a number from {least} to {most}, not {value!r}",
             place=f"--set {name}={value}",
             hint=f"for example {name}={max(least, 2)}",
         )

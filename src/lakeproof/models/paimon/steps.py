@@ -32,6 +32,7 @@ from lakeproof.models.paimon.world import (
     Plan,
     Rewrite,
     Shared,
+    file_name,
 )
 
 COMMITTED = Event("COMMIT")
@@ -88,7 +89,7 @@ def start_compaction(setup: Setup, shared: Shared, own: Own) -> Iterator[Outcome
         if setup.universal:
             for taken, output in universal_units(bucket, setup.max_level):
                 work = compact_unit(setup, index, bucket, taken, output)
-                label = f"{', '.join(f'data-{file.id}' for file in taken)} of {where} into level {output}"
+                label = f"{', '.join(file_name(file.id) for file in taken)} of {where} into level {output}"
                 yield Outcome(after, busy(setup, own, work), label=label)
         else:
             for level in sorted({file.level for file in bucket.files if file.level < setup.max_level}):
@@ -104,7 +105,10 @@ def compact(setup: Setup, shared: Shared, own: Own) -> Iterator[Outcome]:
     """A compactor reads its level as the head snapshot has it, and writes the merged file and the bucket's vectors."""
     if own.phase == STARTED and isinstance(own, Busy) and isinstance(own.work, Plan):
         work = compact_level(setup, own.work.bucket, shared.buckets[own.work.bucket], own.work.level)
-        yield Outcome(shared, Busy(own.actor, own.done, WRITTEN, work, own.unsafe))
+        if work.removed:
+            yield Outcome(shared, Busy(own.actor, own.done, WRITTEN, work, own.unsafe))
+        else:
+            yield Outcome(shared, Idle(own.actor, own.done), label="nothing is left there")
 
 
 def write_metadata(setup: Setup, shared: Shared, own: Own) -> Iterator[Outcome]:

@@ -47,7 +47,7 @@ class Renaming(NamedTuple):
 
     def _bucket(self, bucket: Bucket) -> Bucket:
         files = tuple(DataFile(file.id, file.level, tuple(map(self.row, file.rows))) for file in bucket.files)
-        return Bucket(files, bucket.vectors)
+        return Bucket(files, bucket.vectors, bucket.writes)
 
     def work(self, work: Work) -> Work:
         """The renamed operation."""

@@ -1,7 +1,7 @@
 """What a Paimon primary-key table is while jobs work on it: rows, files, vectors, snapshots, and what each job holds.
 
-Files are values. A data file is named by the number of the commit that added it, so two worlds that differ only in
-names are one world; files that no snapshot and no job can reach are not in the world at all.
+Files are values. A data file is named after what is in it (`file_id`), not by a counter, so two worlds that differ only
+in names are one world; files that no snapshot and no job can reach are not in the world at all.
 """
 
 from __future__ import annotations
@@ -24,6 +24,22 @@ class Row(NamedTuple):
     col3: str
 
 
+def file_id(newest: int, born: int, again: int = 0) -> int:
+    """The id of a file whose newest row came with the bucket's n-th write and that was written for level `born`.
+
+    No two files of a bucket share it: once a file is compacted, the same write never reaches the same level again,
+    unless a file is rewritten in place or a snapshot is rolled back or overwritten; `again` tells those apart.
+    """
+    return newest * 10_000 + again * 10 + born
+
+
+def file_name(identity: int) -> str:
+    """A file's name for readers: data-2-l1 was written for level 1, and its newest row came with the second write."""
+    newest, rest = divmod(identity, 10_000)
+    again, born = divmod(rest, 10)
+    return f"data-{newest}" + (f"-l{born}" if born else "") + (f"-r{again}" if again else "")
+
+
 class DataFile(NamedTuple):
     """A file of one level of a bucket's LSM tree; `rows` are in the order of their positions."""
 
@@ -36,10 +52,11 @@ Vectors = tuple[tuple[int, tuple[int, ...]], ...]  # a bucket's deletion vectors
 
 
 class Bucket(NamedTuple):
-    """One bucket of the head snapshot: its live files, oldest first, and its deletion-vector index file."""
+    """One bucket of the head snapshot: its live files, oldest data first, and its deletion-vector index file."""
 
     files: tuple[DataFile, ...] = ()
     vectors: Vectors = ()
+    writes: int = 0  # committed to this bucket: they name its files
 
 
 class Expected(NamedTuple):
@@ -104,7 +121,7 @@ class Shared(NamedTuple):
 
     version: int = 0  # the head snapshot's id
     snapshots: int = 0  # how many snapshot files there are
-    commits: int = 0  # names files; grows even when a snapshot is rolled back
+    lost: int = 0  # snapshots that were rolled back or overwritten
     buckets: tuple[Bucket, ...] = ()
     expected: tuple[Expected, ...] = ()  # ghost, per key
     inserted: tuple[bool, ...] = ()  # bound, per key: an insert is under way or committed
