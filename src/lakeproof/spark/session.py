@@ -55,8 +55,9 @@ def made_ready(spark: SparkSession) -> SparkSession:
         )
     for name, value in NEEDED.items():
         spark.conf.set(name, value)
-    # py4j logs every exception that passes through a callback; ours reach the caller with a sentence of their own.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    # Both log exceptions that reach the caller anyway, with a sentence of their own.
+    for name in ("py4j", "SQLQueryContextLogger"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return spark
 
 

@@ -1,0 +1,259 @@
+"""Spark's session catalog, extended in Python: managed tables are found here, everything else stays Spark's own.
+
+Spark asks this object for every name that a query or a writer mentions. What it does not know as managed it hands to
+the session catalog that was there before, so that Spark's own tables, views and functions work as they did.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from py4j.java_collections import JavaSet
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.tables import (
+    PartitionBy,
+    create_namespace,
+    create_table,
+    drop_table,
+    list_namespaces,
+    list_tables,
+    rename_table,
+)
+from lakeproof.iceberg.types import Table
+from lakeproof.iceberg.views import view
+from lakeproof.spark.engine import Engine
+from lakeproof.spark.gateway import CATALYST, CONNECTOR, JavaProxy, from_java
+from lakeproof.spark.scan import described_table
+from lakeproof.spark.types import to_iceberg_schema
+from lakeproof.spark.writable import WritableTable
+
+SESSION_CATALOG = "spark_catalog"
+MANAGED = "addtablemanagement"
+DEPENDENCIES = "columndependencies"
+
+
+def install(engine: Engine) -> SessionCatalog:
+    """The session asks Python for its tables from now on; a session that already does keeps one catalog."""
+    gateway = engine.gateway
+    manager = gateway.session.sessionState().catalogManager()
+    extended = SessionCatalog(engine, gateway.hidden_field(manager, "defaultSessionCatalog"))
+    gateway.hidden_field(manager, "catalogs").put(SESSION_CATALOG, extended)
+    gateway.spark.conf.set(f"spark.sql.catalog.{SESSION_CATALOG}", "lakeproof")
+    return extended
+
+
+class SessionCatalog(JavaProxy):
+    """What Spark calls `spark_catalog`."""
+
+    def __init__(self, engine: Engine, delegate: Any) -> None:
+        super().__init__(engine.gateway)
+        self.engine, self.delegate = engine, delegate
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever is not about managed tables is Spark's own business."""
+        if name.startswith("_") or name in ("gateway", "delegate", "engine"):
+            raise AttributeError(name)
+        return _delegated(name).__get__(self)
+
+    def name(self) -> str:
+        """Always this."""
+        return SESSION_CATALOG
+
+    def initialize(self, name: str, options: Any) -> None:
+        """Nothing to do."""
+
+    def setDelegateCatalog(self, delegate: Any) -> None:
+        """Given at the start."""
+
+    def toString(self) -> str:
+        """What Java prints."""
+        return "lakeproof session catalog"
+
+    @from_java
+    def loadTable(self, identifier: Any, *how: Any) -> Any:
+        """A managed table to read or to write, a view of its metadata, or a table of Spark's own."""
+        name = _dotted(identifier)
+        base, dollar, wanted = name.partition("$")
+        table = self.engine.find(base)
+        if table is None:
+            return self.delegate.loadTable(identifier, *how)
+        if dollar:
+            return self._readable(identifier, name, self._view(table, wanted))
+        if how and isinstance(how[0], JavaSet):
+            _refuse_row_level(how[0], name)
+            return WritableTable(self.engine, table)
+        if how:
+            version = how[0] if isinstance(how[0], str) else None
+            scan = self.engine.scan(table, version=version, timestamp_ms=None if version else how[0] // 1000)
+        else:
+            scan = self.engine.scan(table)
+        return self._readable(identifier, scan.source.key, scan.rows)
+
+    def _view(self, table: Table, name: str) -> DataFrame:
+        return self.gateway.spark.createDataFrame(view(table, name))
+
+    def _readable(self, identifier: Any, key: str, rows: DataFrame) -> Any:
+        """Spark resolves the table to a plan of its own that we put under the table's key.
+
+        A command of Spark's own that takes the key for a table does not find it, and says the key to the user.
+        """
+        key = f"{identifier.name()} (a managed table: use lake.sql for this statement) {key}"
+        plan = rows._jdf.queryExecution().analyzed()
+        namespace = identifier.namespace()[0]
+        known = self.gateway.named(f"{CATALYST}QualifiedTableName").apply(SESSION_CATALOG, namespace, key)
+        self.gateway.session.sessionState().catalog().cacheTable(known, plan)
+        at = self.gateway.named(f"{CATALYST}TableIdentifier").apply(
+            key, self.gateway.some(namespace), self.gateway.some(SESSION_CATALOG)
+        )
+        described = described_table(self.gateway, at, plan.schema(), self.gateway.none)
+        return self.gateway.named(f"{CONNECTOR}catalog.V1Table")(described)
+
+    @from_java
+    def tableExists(self, identifier: Any) -> bool:
+        """Whether anybody knows the name."""
+        return self.engine.find(_dotted(identifier)) is not None or bool(self.delegate.tableExists(identifier))
+
+    @from_java
+    def listTables(self, namespace: Any) -> Any:
+        """Managed tables and Spark's own, sorted."""
+        ours = _tables(self.engine, ".".join(namespace))
+        theirs = list(self.delegate.listTables(namespace)) if self.delegate.namespaceExists(namespace) else []
+        kind = self.gateway.named(f"{CONNECTOR}catalog.Identifier")
+        known = {found.name() for found in theirs}
+        added = [kind.of(namespace, name) for name in ours if name not in known]
+        return self.gateway.array(
+            f"{CONNECTOR}catalog.Identifier", sorted([*theirs, *added], key=lambda found: str(found.name()))
+        )
+
+    @from_java
+    def createTable(self, identifier: Any, *described: Any) -> Any:
+        """`using iceberg` makes a managed table; the rest is Spark's."""
+        info = described[0]
+        properties = dict(info.properties()) if len(described) == 1 else dict(described[-1])
+        if not is_managed(properties.get("provider", ""), properties):
+            return self.delegate.createTable(identifier, *described)
+        columns, parts = (info.columns(), info.partitions()) if len(described) == 1 else described[:2]
+        if len(described) == 1:
+            columns = self.gateway.named(f"{CONNECTOR}catalog.CatalogV2Util").v2ColumnsToStructType(columns)
+        table = self._create(_dotted(identifier), columns, parts, properties)
+        return WritableTable(self.engine, table)
+
+    def _create(self, name: str, schema: Any, parts: Any, properties: dict[str, str]) -> Table:
+        return create_table(
+            self.engine.catalog,
+            name,
+            to_iceberg_schema(StructType.fromJson(json.loads(schema.json()))),
+            partition_by=[partition_by(part) for part in parts],
+            properties=table_properties(properties),
+            location=properties.get("location") or properties.get("path"),
+            column_dependencies=lowered(properties).get(DEPENDENCIES, ""),
+        )
+
+    @from_java
+    def dropTable(self, identifier: Any) -> bool:
+        """The table leaves its catalog."""
+        return self._dropped(identifier, purge=False)
+
+    @from_java
+    def purgeTable(self, identifier: Any) -> bool:
+        """The table and its files are gone."""
+        return self._dropped(identifier, purge=True)
+
+    def _dropped(self, identifier: Any, *, purge: bool) -> bool:
+        if self.engine.find(_dotted(identifier)) is None:
+            return bool((self.delegate.purgeTable if purge else self.delegate.dropTable)(identifier))
+        drop_table(self.engine.catalog, _dotted(identifier), purge=purge)
+        return True
+
+    @from_java
+    def alterTable(self, identifier: Any, changes: Any) -> Any:
+        """Spark's own tables only: ours are altered by the statement's text."""
+        if self.engine.find(_dotted(identifier)) is None:
+            return self.delegate.alterTable(identifier, changes)
+        raise InvalidInput("a managed table cannot be altered this way", hint="use lake.sql with ALTER TABLE")
+
+    @from_java
+    def renameTable(self, identifier: Any, new: Any) -> None:
+        """The table has another name."""
+        if self.engine.find(_dotted(identifier)) is None:
+            self.delegate.renameTable(identifier, new)
+        else:
+            rename_table(self.engine.catalog, _dotted(identifier), _dotted(new))
+
+    @from_java
+    def namespaceExists(self, namespace: Any) -> bool:
+        """Whether anybody knows the namespace."""
+        return bool(self.delegate.namespaceExists(namespace)) or ".".join(namespace) in list_namespaces(
+            self.engine.catalog
+        )
+
+    @from_java
+    def createNamespace(self, namespace: Any, properties: Any) -> None:
+        """Both catalogs know it, so that managed tables can be made in it."""
+        self.delegate.createNamespace(namespace, properties)
+        create_namespace(self.engine.catalog, ".".join(namespace), if_not_exists=True)
+
+    class Java:
+        """What py4j reads."""
+
+        implements = [f"{CONNECTOR}catalog.CatalogExtension"]  # noqa: RUF012
+
+
+def _delegated(name: str) -> Any:
+    @from_java
+    def method(self: SessionCatalog, *arguments: Any) -> Any:
+        return getattr(self.delegate, name)(*arguments)
+
+    return method
+
+
+def is_managed(provider: str, options: dict[str, str]) -> bool:
+    """Whether CREATE TABLE asks for a managed table."""
+    known = lowered(options)
+    return provider.lower() == "iceberg" or known.get(MANAGED, known.get(f"option.{MANAGED}", "")).lower() == "true"
+
+
+def lowered(options: dict[str, str]) -> dict[str, str]:
+    """Options by their names in lower case, as Spark compares them."""
+    return {name.lower().removeprefix("option."): value for name, value in options.items()}
+
+
+def table_properties(properties: dict[str, str]) -> dict[str, str]:
+    """What stays with the table of what CREATE TABLE said."""
+    told = {"provider", "location", "path", "owner", "external", "is_managed_location", MANAGED, DEPENDENCIES}
+    return {
+        name: value
+        for name, value in properties.items()
+        if not name.lower().startswith("option.") and name.lower() not in told
+    }
+
+
+def partition_by(transform: Any) -> PartitionBy:
+    """A transform of Spark's connector interface as a partition field."""
+    column = ".".join(transform.references()[0].fieldNames())
+    name = transform.name()
+    if name in ("bucket", "truncate"):
+        literals = [one for one in transform.arguments() if one.getClass().getSimpleName() == "LiteralValue"]
+        return PartitionBy(column, f"{name}[{literals[0].value()}]")
+    return PartitionBy(column, name.removesuffix("s") if name != "identity" else name)
+
+
+def _refuse_row_level(privileges: Any, name: str) -> None:
+    asked = {str(one.toString()) for one in privileges}
+    if "INSERT" not in asked:
+        raise InvalidInput(
+            f"{' and '.join(sorted(asked))} on the managed table `{name}` cannot come this way",
+            hint="use lake.sql for UPDATE, DELETE and MERGE",
+        )
+
+
+def _tables(engine: Engine, namespace: str) -> tuple[str, ...]:
+    return list_tables(engine.catalog, namespace) if namespace in list_namespaces(engine.catalog) else ()
+
+
+def _dotted(identifier: Any) -> str:
+    return ".".join([*identifier.namespace(), identifier.name()])

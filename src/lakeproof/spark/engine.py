@@ -1,0 +1,119 @@
+"""One session and one catalog: tables are found, read at a snapshot, and written as one snapshot per command."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame
+
+from lakeproof.errors import CommitUnknown
+from lakeproof.filters import ALWAYS, Expression
+from lakeproof.iceberg.commit import Committed
+from lakeproof.iceberg.operations import Options, append, overwrite_partitions, overwrite_where
+from lakeproof.iceberg.refs import snapshot_as_of, snapshot_of_version
+from lakeproof.iceberg.tables import load_table, table_exists
+from lakeproof.iceberg.types import Catalog, Table
+from lakeproof.spark.gateway import Gateway
+from lakeproof.spark.scan import Scan, Scans
+from lakeproof.spark.write import remove_folder, write_rows
+
+_STATEMENT = "lakeproof.statement"
+
+
+@dataclass(frozen=True)
+class Context:
+    """What holds for one statement while Spark analyses and runs it.
+
+    `as_of_ms`: the instant at which every managed table is read. `dynamic`: INSERT replaces the partitions it writes.
+    """
+
+    as_of_ms: int | None = None
+    dynamic: bool = False
+
+
+class Append(NamedTuple):
+    """Rows are added."""
+
+
+class Overwrite(NamedTuple):
+    """Rows that match the filter are replaced; it must select whole files."""
+
+    filter: Expression = ALWAYS
+
+
+class OverwritePartitions(NamedTuple):
+    """The partitions that are written are replaced."""
+
+
+WriteMode = Append | Overwrite | OverwritePartitions
+
+
+class Engine:
+    """What statements, the session's catalog and the Python interface share."""
+
+    def __init__(self, gateway: Gateway, catalog: Catalog) -> None:
+        self.gateway, self.catalog = gateway, catalog
+        self.scans = Scans(gateway)
+        self._contexts: dict[str, Context] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def context(self) -> Context:
+        """The context of the statement that the calling JVM thread runs; callbacks see their caller's."""
+        key = self.gateway.context.getLocalProperty(_STATEMENT)
+        return self._contexts.get(key or "", Context())
+
+    @contextmanager
+    def within(self, **changed: Any) -> Iterator[None]:
+        """The statement that runs inside has a context of its own."""
+        context, outer = replace(self.context, **changed), self.gateway.context.getLocalProperty(_STATEMENT)
+        key = uuid.uuid4().hex
+        self._contexts[key] = context
+        self.gateway.context.setLocalProperty(_STATEMENT, key)
+        try:
+            yield
+        finally:
+            self.gateway.context.setLocalProperty(_STATEMENT, outer)
+            del self._contexts[key]
+
+    def find(self, name: str) -> Table | None:
+        """The managed table of that name at its newest metadata, or `None`."""
+        return load_table(self.catalog, name) if table_exists(self.catalog, name) else None
+
+    def load(self, name: str) -> Table:
+        """The managed table, or an `InvalidInput` that names the nearest."""
+        return load_table(self.catalog, name)
+
+    def scan(self, table: Table, *, version: str | None = None, timestamp_ms: int | None = None) -> Scan:
+        """The table's rows: at a version, at an instant, at the statement's instant, else at the head."""
+        instant = self.context.as_of_ms if timestamp_ms is None else timestamp_ms
+        if version is not None:
+            branch = table.metadata.refs.get(version)
+            travels = branch is None or branch.snapshot_ref_type.value != "branch"
+            found = snapshot_of_version(table, version).snapshot_id
+            return self.scans.of(table, snapshot_id=found, time_travel=travels)
+        if instant is not None:
+            return self.scans.of(table, snapshot_id=snapshot_as_of(table, instant).snapshot_id, time_travel=True)
+        head = table.current_snapshot()
+        return self.scans.of(table, snapshot_id=None if head is None else head.snapshot_id)
+
+    def write(self, table: Table, rows: DataFrame, mode: WriteMode, *, branch: str = "main") -> Committed:
+        """The rows as one snapshot on top of the branch, or no snapshot and no file."""
+        written = write_rows(self.gateway, table, rows)
+        options = Options(branch=branch)
+        try:
+            if isinstance(mode, Overwrite):
+                return overwrite_where(table, mode.filter, written.files, options)
+            if isinstance(mode, OverwritePartitions):
+                return overwrite_partitions(table, written.files, options)
+            return append(table, written.files, options)
+        except CommitUnknown:
+            raise  # the files may be part of the table: nobody removes them
+        except BaseException:
+            remove_folder(self.gateway, written.folder)
+            raise

@@ -1,0 +1,250 @@
+"""A managed table as Spark's writers see it: what they resolve and cast arrives here as a DataFrame, once."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from lakeproof.errors import InvalidInput
+from lakeproof.filters import ALWAYS, NEVER, Compare, Expression, In, IsNull, all_of, any_of, negated
+from lakeproof.iceberg.types import Table
+from lakeproof.spark.catalyst import Unsaid, parsed
+from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode
+from lakeproof.spark.gateway import CONNECTOR, JavaProxy, from_java
+from lakeproof.spark.types import to_spark_schema
+
+_CAPABILITIES = ("BATCH_READ", "V1_BATCH_WRITE", "BATCH_WRITE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC", "TRUNCATE")
+
+
+class WritableTable(JavaProxy):
+    """A table that Spark may append to or overwrite."""
+
+    def __init__(self, engine: Engine, table: Table) -> None:
+        super().__init__(engine.gateway)
+        self.engine, self.table = engine, table
+        self.java_schema = engine.gateway.java_schema(to_spark_schema(table.schema()))
+
+    def name(self) -> str:
+        """The name in messages."""
+        return ".".join(self.table.name())
+
+    def id(self) -> None:
+        """Spark need not know."""
+
+    def version(self) -> None:
+        """Spark need not know."""
+
+    def schema(self) -> Any:
+        """The columns of the current schema."""
+        return self.java_schema
+
+    @from_java
+    def columns(self) -> Any:
+        """The same, as Spark's newer interface wants them."""
+        return self.gateway.named(f"{CONNECTOR}catalog.CatalogV2Util").structTypeToV2Columns(self.java_schema)
+
+    @from_java
+    def partitioning(self) -> Any:
+        """The partition fields; `PARTITION (column = value)` may name the identity ones."""
+        return self.gateway.array(
+            f"{CONNECTOR}expressions.Transform", [self._transform(f) for f in _fields(self.table)]
+        )
+
+    def _transform(self, field: tuple[str, str]) -> Any:
+        column, transform = field
+        expressions = self.gateway.named(f"{CONNECTOR}expressions.Expressions")
+        if transform == "identity":
+            return expressions.identity(column)
+        reference = self.gateway.array(f"{CONNECTOR}expressions.Expression", [expressions.column(column)])
+        return expressions.apply(transform.partition("[")[0], reference)
+
+    @from_java
+    def constraints(self) -> Any:
+        """None."""
+        return self.gateway.array(f"{CONNECTOR}catalog.constraints.Constraint", [])
+
+    @from_java
+    def properties(self) -> Any:
+        """The table properties."""
+        found = self.gateway.jvm.java.util.HashMap()
+        for name, value in self.table.properties.items():
+            found.put(name, value)
+        return found
+
+    @from_java
+    def capabilities(self) -> Any:
+        """Batch writes only."""
+        found = self.gateway.jvm.java.util.HashSet()
+        for name in _CAPABILITIES:
+            found.add(self.gateway.enum(f"{CONNECTOR}catalog.TableCapability", name))
+        return found
+
+    def newWriteBuilder(self, info: Any) -> WriteBuilder:
+        """A write begins."""
+        return WriteBuilder(self.engine, self.table)
+
+    @from_java
+    def newScanBuilder(self, options: Any) -> Any:
+        """Reads never come this way."""
+        raise InvalidInput("this form reads a managed table in a way that is not supported", hint="use lake.sql")
+
+    def toString(self) -> str:
+        """The table and its metadata version."""
+        return f"lakeproof {self.name()} {self.table.metadata_location}"
+
+    class Java:
+        """What py4j reads."""
+
+        implements = [f"{CONNECTOR}catalog.SupportsRead", f"{CONNECTOR}catalog.SupportsWrite"]  # noqa: RUF012
+
+
+class WriteBuilder(JavaProxy):
+    """Which rows a write replaces."""
+
+    def __init__(self, engine: Engine, table: Table) -> None:
+        super().__init__(engine.gateway)
+        self.engine, self.table = engine, table
+        self.mode: WriteMode = OverwritePartitions() if engine.context.dynamic else Append()
+
+    def build(self) -> Write:
+        """The write as it was asked for."""
+        return Write(self.engine, self.table, self.mode)
+
+    def truncate(self) -> WriteBuilder:
+        """Everything is replaced."""
+        self.mode = Overwrite()
+        return self
+
+    def canOverwrite(self, predicates: Any) -> bool:
+        """Decided when it is tried, with a message of our own."""
+        return True
+
+    @from_java
+    def overwrite(self, predicates: Any) -> WriteBuilder:
+        """The rows of a filter are replaced."""
+        self.mode = Overwrite(all_of(filter_of(predicate) for predicate in predicates))
+        return self
+
+    def overwriteDynamicPartitions(self) -> WriteBuilder:
+        """The written partitions are replaced."""
+        self.mode = OverwritePartitions()
+        return self
+
+    class Java:
+        """What py4j reads."""
+
+        implements = [  # noqa: RUF012
+            f"{CONNECTOR}write.SupportsOverwriteV2",
+            f"{CONNECTOR}write.SupportsDynamicOverwrite",
+        ]
+
+
+class Write(JavaProxy):
+    """One write; the rows come as a DataFrame."""
+
+    def __init__(self, engine: Engine, table: Table, mode: WriteMode) -> None:
+        super().__init__(engine.gateway)
+        self.engine, self.table, self.mode = engine, table, mode
+
+    def toInsertableRelation(self) -> Insertable:
+        """Where the rows go."""
+        return Insertable(self.engine, self.table, self.mode)
+
+    @from_java
+    def toBatch(self) -> Any:
+        """The one writer that Spark does not hand a DataFrame: `overwritePartitions()`."""
+        raise InvalidInput(
+            "overwritePartitions() cannot write a managed table",
+            place=f"table {'.'.join(self.table.name())}",
+            hint="use lake.table(name).overwrite_partitions(rows), or lake.sql with INSERT OVERWRITE and "
+            "spark.sql.sources.partitionOverwriteMode=dynamic",
+        )
+
+    def description(self) -> str:
+        """What a plan shows."""
+        return f"lakeproof {'.'.join(self.table.name())}"
+
+    @from_java
+    def supportedCustomMetrics(self) -> Any:
+        """None."""
+        return self.gateway.array(f"{CONNECTOR}metric.CustomMetric", [])
+
+    @from_java
+    def reportDriverMetrics(self) -> Any:
+        """None."""
+        return self.gateway.array(f"{CONNECTOR}metric.CustomTaskMetric", [])
+
+    class Java:
+        """What py4j reads."""
+
+        implements = [f"{CONNECTOR}write.V1Write"]  # noqa: RUF012
+
+
+class Insertable(JavaProxy):
+    """The end of the way: rows become files and one snapshot."""
+
+    def __init__(self, engine: Engine, table: Table, mode: WriteMode) -> None:
+        super().__init__(engine.gateway)
+        self.engine, self.table, self.mode = engine, table, mode
+
+    @from_java
+    def insert(self, rows: Any, overwrite: bool) -> None:
+        """Spark gives the rows; what is overwritten was said before."""
+        self.engine.write(self.table, DataFrame(rows, self.gateway.spark), self.mode)
+
+    class Java:
+        """What py4j reads."""
+
+        implements = ["org.apache.spark.sql.sources.InsertableRelation"]  # noqa: RUF012
+
+
+def filter_of(predicate: Any) -> Expression:
+    """A predicate of Spark's connector interface as a filter; one that cannot be said exactly is refused."""
+    name, children = predicate.name(), list(predicate.children())
+    if name in ("AND", "OR"):
+        parts = [filter_of(child) for child in children]
+        return all_of(parts) if name == "AND" else any_of(parts)
+    if name == "NOT":
+        return negated(filter_of(children[0]))
+    if name in ("ALWAYS_TRUE", "ALWAYS_FALSE"):
+        return ALWAYS if name == "ALWAYS_TRUE" else NEVER
+    try:
+        return _leaf(name, children)
+    except (Unsaid, AttributeError):
+        raise InvalidInput(
+            f"rows cannot be overwritten by `{predicate.toString()}`", hint="compare partition columns with literals"
+        ) from None
+
+
+def _leaf(name: str, children: Sequence[Any]) -> Expression:
+    column = ".".join(children[0].fieldNames())
+    if name in ("IS_NULL", "IS_NOT_NULL"):
+        return IsNull(column, negative=name == "IS_NOT_NULL")
+    if name == "IN":
+        return In(column, tuple(_literal(child) for child in children[1:]))
+    value = _literal(children[1])
+    if name == "<=>":
+        return IsNull(column) if value is None else Compare(column, "=", value)
+    if name in ("=", "<", "<=", ">", ">="):
+        return Compare(column, name, value)
+    if name == "<>":
+        return Compare(column, "!=", value)
+    raise Unsaid(name)
+
+
+def _literal(node: Any) -> Any:
+    value, kind = node.value(), node.dataType().typeName()
+    if value is None:
+        return None
+    if kind == "date":
+        return dt.date(1970, 1, 1) + dt.timedelta(days=int(value))
+    text = value if isinstance(value, str | int | float | bool) else value.toString()
+    return parsed(kind, str(text))
+
+
+def _fields(table: Table) -> list[tuple[str, str]]:
+    schema = table.schema()
+    return [(str(schema.find_column_name(f.source_id)), str(f.transform)) for f in table.spec().fields]

@@ -1,0 +1,173 @@
+"""Rows become data files: Spark's own Parquet writer, and of its files exactly those of committed task attempts.
+
+The sink writes a manifest of what each committed task reported; a folder listing would also find the files of attempts
+that failed or lost a race. Partition values come from hidden columns, so that every column stays inside the files.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark
+
+from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.dependencies import Dependency, table_dependencies
+from lakeproof.iceberg.statistics import WrittenFile, data_files_from_footers
+from lakeproof.iceberg.types import DataFile, DateType, NestedField, PartitionSpec, Schema, Table
+from lakeproof.spark.gateway import SOURCES, Gateway
+from lakeproof.spark.paths import for_spark, from_spark
+from lakeproof.spark.transforms import decoded, encoded, transformed
+from lakeproof.spark.types import FIELD_ID, has_collections, to_spark_schema
+from lakeproof.spark.worker_write import write_in_workers
+
+_PART = "__lakeproof_"
+_SINK = "org.apache.spark.sql.execution.streaming.sinks.FileStreamSink"
+
+
+class Written(NamedTuple):
+    """The data files of one write, and the folder that holds nothing else."""
+
+    files: tuple[DataFile, ...]
+    folder: str
+
+
+def write_rows(gateway: Gateway, table: Table, rows: DataFrame) -> Written:
+    """The rows as data files that no snapshot names yet; after a failure nothing is left behind."""
+    base = table.properties.get("write.data.path", f"{table.location().rstrip('/')}/data")
+    folder = f"{base.rstrip('/')}/{uuid.uuid4().hex[:16]}"
+    try:
+        chosen = tagged(rows, table)
+        with_parts = chosen.select("*", *partition_columns(table.spec(), table.schema()))
+        names = [f"{_PART}{field.name}" for field in table.spec().fields]
+        if _format(table) == "parquet" and has_collections(chosen.schema):
+            files = write_in_workers(with_parts, names, folder, table)
+        else:
+            files = _write_natively(gateway, with_parts, names, folder, table)
+        return Written(_data_files(table, files), folder)
+    except BaseException:
+        remove_folder(gateway, folder)
+        raise
+
+
+def remove_folder(gateway: Gateway, folder: str) -> None:
+    """The folder and everything in it are gone."""
+    path = gateway.jvm.org.apache.hadoop.fs.Path(for_spark(folder))
+    path.getFileSystem(gateway.session.sessionState().newHadoopConf()).delete(path, True)
+
+
+def tagged(rows: DataFrame, table: Table) -> DataFrame:
+    """The table's columns by name, cast to its types, with field ids; `DataFrame.to` would lose them on the way.
+
+    Pruning trusts column dependencies: a row that breaks one would silently be missing from answers. So each
+    dependent column carries a check that stops the write. The check is part of the column, not a filter: Spark could
+    move a filter below a join, to rows that are never written.
+    """
+    schema = table.schema()
+    fields = to_spark_schema(schema).fields
+    typed = rows.select(*[F.col(_given(rows, f.name, fields)).cast(f.dataType).alias(f.name) for f in fields])
+    columns = {field.name: F.col(f"`{field.name}`") for field in fields}
+    for dependency in table_dependencies(table):
+        source, destination = schema.find_field(dependency.source), schema.find_field(dependency.destination)
+        value = columns[destination.name]
+        expected = _expected(dependency, source, destination)
+        message = F.concat(F.lit(f"{_broken(dependency)}: "), _shown(source), F.lit(", "), _shown(destination))
+        kind = _spark_type(destination)
+        same = value.eqNullSafe(expected)
+        columns[destination.name] = F.when(same, value).otherwise(F.raise_error(message).cast(kind))
+    return typed.select(
+        *[columns[f.name].alias(f.name, metadata={FIELD_ID: f.metadata[FIELD_ID]}) for f in fields],
+    )
+
+
+def _given(rows: DataFrame, name: str, fields: Sequence[spark.StructField]) -> str:
+    given = {column.lower(): column for column in rows.columns}
+    if name.lower() not in given or len(given) != len(fields):
+        raise InvalidInput(
+            f"the rows have the columns {', '.join(rows.columns)}",
+            hint=f"the table has {', '.join(field.name for field in fields)}",
+        )
+    return f"`{given[name.lower()]}`"
+
+
+def _expected(dependency: Dependency, source: NestedField, destination: NestedField) -> Column:
+    value = transformed(F.col(f"`{source.name}`"), dependency.transform, source.field_type)
+    if dependency.transform == "day" and isinstance(destination.field_type, DateType):
+        return F.date_from_unix_date(value)
+    return value.cast(_spark_type(destination))
+
+
+def _broken(dependency: Dependency) -> str:
+    return f"a row breaks the column dependency {dependency}"
+
+
+def _shown(field: NestedField) -> Column:
+    value = F.coalesce(F.col(f"`{field.name}`").cast("string"), F.lit("null"))
+    return F.concat(F.lit(f"{field.name} = "), value)
+
+
+def _spark_type(field: NestedField) -> spark.DataType:
+    return to_spark_schema(Schema(field)).fields[0].dataType
+
+
+def partition_columns(spec: PartitionSpec, schema: Schema) -> list[Column]:
+    """One hidden text column per partition field."""
+    columns = []
+    for field in spec.fields:
+        kind = schema.find_type(field.source_id)
+        source = F.col(".".join(f"`{part}`" for part in str(schema.find_column_name(field.source_id)).split(".")))
+        value = transformed(source, str(field.transform), kind)
+        columns.append(encoded(value, str(field.transform), kind).alias(f"{_PART}{field.name}"))
+    return columns
+
+
+def partition_of(path: str, table: Table) -> tuple[Any, ...]:
+    """The partition values that a file's folders say."""
+    spec, schema = table.spec(), table.schema()
+    if not spec.fields:
+        return ()
+    folders = path.rsplit("/", len(spec.fields) + 1)[-len(spec.fields) - 1 : -1]
+    values = []
+    for field, folder in zip(spec.fields, folders, strict=True):
+        text = folder.partition("=")[2]
+        values.append(decoded(text, str(field.transform), schema.find_type(field.source_id)))
+    return tuple(values)
+
+
+def _write_natively(
+    gateway: Gateway, rows: DataFrame, names: Sequence[str], folder: str, table: Table
+) -> list[WrittenFile]:
+    """Spark's file sink, of one batch: committed tasks report their files, and the report is all that is read."""
+    kind = _format(table)
+    source = {"parquet": "parquet.ParquetFileFormat", "orc": "orc.OrcFileFormat"}[kind]
+    codec = table.properties.get(f"write.{kind}.compression-codec", "zstd")
+    sink = gateway.named(_SINK)(
+        gateway.session,
+        for_spark(folder),
+        gateway.named(f"{SOURCES}{source}")(),
+        gateway.jvm.PythonUtils.toSeq(list(names)),
+        gateway.scala_map({"compression": codec}),
+    )
+    sink.addBatch(0, rows._jdf)
+    report = f"{folder}/_spark_metadata"
+    with table.io.new_input(f"{report}/0").open() as stream:
+        lines = stream.read().decode().splitlines()[1:]
+    remove_folder(gateway, report)
+    paths = [from_spark(json.loads(line)["path"], table.location()) for line in lines]
+    return [WrittenFile(path, partition_of(path, table), file_format=kind) for path in paths]
+
+
+def _data_files(table: Table, files: Sequence[WrittenFile]) -> tuple[DataFile, ...]:
+    """The files with their statistics; a task without rows may still have written one, which is dropped."""
+    made = data_files_from_footers(table, files)
+    for empty in (file for file in made if file.record_count == 0):
+        table.io.delete(empty.file_path)
+    return tuple(file for file in made if file.record_count > 0)
+
+
+def _format(table: Table) -> str:
+    return table.properties.get("write.format.default", "parquet").lower()
