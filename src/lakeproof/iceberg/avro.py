@@ -7,9 +7,10 @@ decoder lacks (zstandard, bzip2).
 from __future__ import annotations
 
 import bz2
+import json
 import zlib
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -52,7 +53,7 @@ def join(files: Iterable[bytes]) -> tuple[bytes, list[int]]:
         container = read_header(data)
         if not parts:
             sync = container.sync
-            parts.append(_header(container.metadata["avro.schema"], sync))
+            parts.append(_header(_without_defaults(container.metadata["avro.schema"]), sync))
         rows.append(_append_blocks(data, container, sync, parts))
     return b"".join(parts), rows
 
@@ -75,6 +76,17 @@ def _append_blocks(data: bytes, container: Container, sync: bytes, parts: list[b
 def _header(schema: bytes, sync: bytes) -> bytes:
     pairs = b"".join(_sized(part) for part in (b"avro.schema", schema, b"avro.codec", b"null"))
     return MAGIC + _zigzag(2) + pairs + b"\x00" + sync
+
+
+def _without_defaults(schema: bytes) -> bytes:
+    """The decoder refuses the numeric default of a v1 manifest; a writer's defaults mean nothing to a reader anyway."""
+
+    def plain(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {key: plain(value) for key, value in part.items() if key not in ("default", "doc")}
+        return [plain(each) for each in part] if isinstance(part, list) else part
+
+    return json.dumps(plain(json.loads(schema))).encode()
 
 
 def _long(data: bytes, at: int) -> tuple[int, int]:

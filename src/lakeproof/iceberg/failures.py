@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
+import requests
 from pydantic import ValidationError as PydanticError
 from pyiceberg.exceptions import (
     CommitFailedException,
@@ -17,7 +19,7 @@ from pyiceberg.exceptions import (
     TableAlreadyExistsError,
     ValidationError,
 )
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from lakeproof.errors import CommitRejected, CommitUnknown, InvalidInput
 
@@ -47,6 +49,12 @@ def spoken(place: str) -> Iterator[None]:
             place=place,
             hint="restore the metadata file from a copy, or register an older one",
         ) from error
+    except requests.exceptions.RequestException as error:
+        raise InvalidInput("the catalog's server does not answer", place=place, hint="check the address") from error
+    except OperationalError as error:
+        if "connect" in str(error):
+            raise InvalidInput("the catalog's database does not answer", place=place, hint="check the URI") from error
+        raise InvalidInput(_first_line(error), place=place) from error
     except OSError as error:
         raise InvalidInput(f"the warehouse cannot be used: {_first_line(error)}", place=place) from error
     except (SQLAlchemyError, RESTError, ValidationError, ValueError, NotImplementedError, pa.ArrowException) as error:
@@ -76,4 +84,6 @@ def database_was_busy(error: BaseException) -> bool:
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).strip().splitlines()[0]
+    """The first line of what the library said, without the name of the driver's exception before it."""
+    line = (str(error) or type(error).__name__).strip().splitlines()[0]
+    return re.sub(r"^\([\w.]+\) ", "", line)
