@@ -1,0 +1,333 @@
+"""Every parameter of the Iceberg model, the named presets, and the workload that they make."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from lakeproof.commit.change import Command, Isolation, Mode
+from lakeproof.commit.policy import Policy
+from lakeproof.commit.policy_text import named_policy
+from lakeproof.commit.row_command import Assignment, Exists, Merge, MergeClause, RowCommand, Select, Term
+from lakeproof.errors import InvalidInput
+from lakeproof.filters import Compare, Expression
+from lakeproof.filters.expression import literal
+from lakeproof.format import PartitionField, Row, TableShape, TableState
+from lakeproof.models import parameter_values as values
+from lakeproof.models.iceberg.naming import canonical
+from lakeproof.models.iceberg.world import Setup
+from lakeproof.models.iceberg.writing import new_file
+
+COLUMNS = ("name", "color", "letter")
+
+
+class Parameter(NamedTuple):
+    """One `--set name=value`: the kind of its values, its default, and what it says."""
+
+    kind: str
+    default: str
+    help: str
+
+
+_MODES = "merge-on-read|copy-on-write"
+KINDS = (
+    "insert",
+    "update",
+    "delete",
+    "merge",
+    "delete-exists",
+    "insert-select",
+    "overwrite",
+    "overwrite-partition",
+    "overwrite-dynamic",
+    "metadata-delete",
+    "upsert",
+)
+PARAMETERS: dict[str, Parameter] = {
+    "num-writers": Parameter("count", "2", "how many writers there are; each also compacts"),
+    "max-write-ops": Parameter("count", "3", "commands in all"),
+    "max-compactions": Parameter("count", "0", "compactions in all (also max-compaction-ops)"),
+    "num-keys": Parameter("count", "1", "values of the first column, which acts as id; or name them with col1-values"),
+    "col1-values": Parameter("names", "", "the ids, with commas between them"),
+    "col2-values": Parameter("names", "red,blue", "the values of the second column"),
+    "col3-values": Parameter("names", "A", "the values of the third column"),
+    "update-mode": Parameter(_MODES, "merge-on-read", "how UPDATE and MERGE write"),
+    "delete-mode": Parameter(_MODES, "merge-on-read", "how DELETE writes"),
+    "isolation": Parameter("snapshot|serializable", "snapshot", "what commands promise (also configured-isolation)"),
+    "format-version": Parameter("2|3", "2", "3: deletion vectors"),
+    "allow-updates": Parameter("switch", "true", "there are UPDATEs"),
+    "allow-deletes": Parameter("switch", "true", "there are DELETEs"),
+    "commands": Parameter("names", "insert,update,delete", f"which commands are run: {', '.join(KINDS)}"),
+    "predicates": Parameter("any|id", "any", "UPDATE and DELETE choose rows by any column, or by the first alone"),
+    "partitioned": Parameter("switch", "false", "the table is partitioned by its first column"),
+    "initial": Parameter("empty|one-file|two-files", "empty", "what is in the table: nothing, or one row per key"),
+    "duplicates": Parameter("switch", "false", "INSERT may bring an id that is there already"),
+    "fused": Parameter("switch", "false", "validation and swap are one step"),
+    "measure-aborts": Parameter("auto|true|false", "auto", "ask of every refusal whether it was needless"),
+    "max-reruns": Parameter("unbounded|0", "unbounded", "0: a conflict aborts, as in Apache Iceberg"),
+    "unknown-outcomes": Parameter("switch", "false", "the answer to a commit may be lost, the request may come late"),
+    "max-crashes": Parameter("count", "0", "writers that die between two steps"),
+    "max-expiries": Parameter("count", "0", "how often all snapshots but the head are expired"),
+    "dangling": Parameter("right|literal", "right", "literal: the seed's wording of no_dangling_delete_files"),
+    "names": Parameter("canonical|by-age", "canonical", "by-age: files keep names, dead rows and sequence numbers"),
+    "lean": Parameter("auto|true|false", "auto", "ghosts forget what no verdict of shipped rules needs"),
+}
+ALIASES = {"max-compaction-ops": "max-compactions", "configured-isolation": "isolation"}
+_OF_WRITER = re.compile(r"policy-of-writer-(\d+)")
+
+PRESETS: dict[str, dict[str, str]] = {
+    "undelete": {},
+    "undelete-serializable": {"isolation": "serializable"},
+    "write-skew": {
+        "isolation": "serializable",
+        "commands": "insert,delete-exists",
+        "num-keys": "2",
+        "initial": "two-files",
+        "max-write-ops": "2",
+    },
+    "lost-delete": {
+        "num-writers": "3",
+        "policy-of-writer-2": "iceberg-spark",
+        "policy-of-writer-3": "iceberg-spark",
+        "num-keys": "3",
+        "initial": "one-file",
+        "update-mode": "copy-on-write",
+        "predicates": "id",
+        "duplicates": "true",
+        "max-write-ops": "3",
+    },
+    "compaction": {"max-compactions": "1", "num-keys": "2"},
+    "two-keys": {"num-keys": "2"},
+    "three-writers": {"num-writers": "3"},
+    "everything": {
+        "commands": "insert,update,delete,merge,delete-exists,insert-select,overwrite,overwrite-partition",
+        "num-keys": "2",
+        "initial": "one-file",
+        "max-compactions": "1",
+        "max-write-ops": "2",
+        "isolation": "serializable",
+    },
+}
+
+
+def parameter_help() -> dict[str, str]:
+    """What each parameter says, with its values and its default."""
+    more = {"policy-of-writer-N": "the policy of one writer; the others have that of --policy"}
+    return {
+        name: f"{what.help} ({what.kind}{', default ' + what.default if what.default else ''})"
+        for name, what in PARAMETERS.items()
+    } | more
+
+
+class Configured(NamedTuple):
+    """A checked configuration: the set-up and the policy of each writer."""
+
+    setup: Setup
+    policies: tuple[Policy, ...]
+    given: Mapping[str, str]
+
+
+def configured(parameters: Mapping[str, str], policy: Policy) -> Configured:
+    """The configuration that the parameters name; `preset` picks a named one that the others then change."""
+    given = _with_preset(parameters)
+    own = {name: value for name, value in given.items() if _OF_WRITER.fullmatch(name)}
+    for name, value in given.items():
+        if name not in PARAMETERS and name not in own:
+            raise values.unknown(
+                "Iceberg",
+                "parameter",
+                name,
+                (*PARAMETERS, "preset", "policy-of-writer-1"),
+                place=f"--set {name}={value}",
+            )
+    word = {name: given.get(name, what.default) for name, what in PARAMETERS.items()}
+    setup = _setup(word)
+    writers = values.count("num-writers", word["num-writers"], 1)
+    policies = [policy] * writers
+    for name, value in own.items():
+        number = int(_OF_WRITER.fullmatch(name)[1])  # type: ignore[index]
+        if not 1 <= number <= writers:
+            raise InvalidInput(f"There is no writer {number}: num-writers is {writers}", place=f"--set {name}={value}")
+        policies[number - 1] = named_policy(value)
+    lean = word["lean"] == "true" or (word["lean"] == "auto" and all(one.name == "lakeproof" for one in policies))
+    measure = word["measure-aborts"]
+    small = setup.max_commands <= 3 and writers <= 2 and setup.max_compactions <= 1
+    measured = measure == "true" or (measure == "auto" and small)
+    return Configured(replace(setup, lean=lean and not measured, measure=measured), tuple(policies), given)
+
+
+def _with_preset(parameters: Mapping[str, str]) -> dict[str, str]:
+    given = {ALIASES.get(name, name): value for name, value in parameters.items()}
+    preset = given.pop("preset", "")
+    if preset and preset not in PRESETS:
+        raise values.unknown("Iceberg", "preset", preset, PRESETS, place=f"--set preset={preset}")
+    return {**PRESETS.get(preset, {}), **given}
+
+
+def _setup(word: Mapping[str, str]) -> Setup:
+    for name, what in PARAMETERS.items():
+        if "|" in what.kind:
+            values.choice(name, word[name].lower().replace("_", "-").replace("-isolation", ""), what.kind.split("|"))
+    keys = _keys(word)
+    col2, col3 = (values.names(name, word[name]) for name in ("col2-values", "col3-values"))
+    partitioned = values.switch("partitioned", word["partitioned"])
+    shape = TableShape(COLUMNS, ((PartitionField("name"),) if partitioned else (),), int(word["format-version"]))
+    kinds = _kinds(word, partitioned=partitioned)
+    commands = tuple(c for kind in kinds for c in _commands(kind, keys, col2, col3, word["predicates"] == "id"))
+    equality = "upsert" in kinds
+    by_age = word["names"] == "by-age" or equality or word["dangling"] == "literal"
+    return Setup(
+        shape=shape,
+        commands=commands,
+        table=_initial(word["initial"], keys, col2, col3, shape, by_age=by_age),
+        update_mode=Mode(word["update-mode"]),
+        delete_mode=Mode(word["delete-mode"]),
+        isolation=Isolation(word["isolation"].lower().replace("_", "-").replace("-isolation", "")),
+        max_commands=values.count("max-write-ops", word["max-write-ops"]),
+        max_compactions=values.count("max-compactions", word["max-compactions"]),
+        duplicates=values.switch("duplicates", word["duplicates"]),
+        fused=values.switch("fused", word["fused"]),
+        canonical=not by_age,
+        unknown=values.switch("unknown-outcomes", word["unknown-outcomes"]),
+        max_crashes=values.count("max-crashes", word["max-crashes"]),
+        max_expiries=values.count("max-expiries", word["max-expiries"]),
+        literal_dangling=word["dangling"] == "literal",
+        reruns=word["max-reruns"] != "0",
+        guarded=any(command.exists for command in commands),
+    )
+
+
+def _keys(word: Mapping[str, str]) -> tuple[str, ...]:
+    if word["col1-values"]:
+        return values.names("col1-values", word["col1-values"])
+    number = values.count("num-keys", word["num-keys"], 1)
+    return (*values.NAMES, *(f"key{i}" for i in range(len(values.NAMES), number)))[:number]
+
+
+def _kinds(word: Mapping[str, str], *, partitioned: bool) -> list[str]:
+    chosen = values.names("commands", word["commands"], "insert,update,delete")
+    for kind in chosen:
+        if kind not in KINDS:
+            raise values.unknown("Iceberg", "command", kind, KINDS, place=f"--set commands={word['commands']}")
+    if "metadata-delete" in chosen and not partitioned:
+        text = "metadata-delete drops whole files, so the table must be partitioned"
+        raise InvalidInput(text, place=f"--set commands={word['commands']}", hint="--set partitioned=true")
+    switched = {"update": "allow-updates", "delete": "allow-deletes"}
+    return [kind for kind in chosen if kind not in switched or values.switch(switched[kind], word[switched[kind]])]
+
+
+def _initial(
+    kind: str, keys: tuple[str, ...], col2: tuple[str, ...], col3: tuple[str, ...], shape: TableShape, *, by_age: bool
+) -> TableState:
+    rows = [(key, col2[0], col3[0]) for key in keys]
+    if kind == "empty":
+        return TableState() if by_age else TableState(0)
+    split = [[row] for row in rows] if kind == "two-files" or shape.specs[0] else [rows]
+    files = [new_file(i, group, shape) for i, group in enumerate(split)]
+    named = [file._replace(path=f"data-{i + 1}", sequence_number=1) for i, file in enumerate(files)]
+    table = TableState(1, 1, tuple(named))
+    return table if by_age else canonical(table, shape)[0]
+
+
+# ---------------------------------------------------------------- the workload
+
+
+def _commands(
+    kind: str, keys: tuple[str, ...], col2: tuple[str, ...], col3: tuple[str, ...], by_id: bool
+) -> list[RowCommand]:
+    rows: list[Row] = [(key, two, three) for key in keys for two in col2 for three in col3]
+    one_each: list[Row] = [(key, col2[-1], col3[0]) for key in keys]
+    match kind:
+        case "insert":
+            return [
+                RowCommand(Command.INSERT, rows=(row,), text=f"INSERT INTO t VALUES {_worded(row)}") for row in rows
+            ]
+        case "update":
+            return _updates(keys, col2, col3, by_id)
+        case "delete":
+            return [_delete(Command.DELETE, where) for where in _predicates(keys, col2, col3, by_id)]
+        case "merge":
+            return [_merge(row) for row in rows]
+        case "delete-exists":
+            return [_guarded(key, other) for key in keys for other in keys if other != key]
+        case "insert-select":
+            return [_counted(two) for two in col2]
+        case "overwrite":
+            text = "INSERT OVERWRITE t VALUES {}"
+            return [RowCommand(Command.OVERWRITE, rows=(r,), text=text.format(_worded(r))) for r in one_each]
+        case "overwrite-partition":
+            return [_static(row) for row in one_each]
+        case "overwrite-dynamic":
+            text = "INSERT OVERWRITE t VALUES {} (dynamic)"
+            return [
+                RowCommand(
+                    Command.OVERWRITE_PARTITIONS, rows=(r,), text=text.format(_worded(r)), partition_columns=COLUMNS[:1]
+                )
+                for r in one_each
+            ]
+        case "metadata-delete":
+            return [_delete(Command.METADATA_DELETE, Compare("name", "=", key)) for key in keys]
+    return [_upsert(row) for row in one_each]
+
+
+def _predicates(keys: tuple[str, ...], col2: tuple[str, ...], col3: tuple[str, ...], by_id: bool) -> list[Compare]:
+    found = [Compare("name", "=", key) for key in keys]
+    if not by_id:
+        found += [Compare("color", "=", two) for two in col2] + [Compare("letter", "=", three) for three in col3]
+    return found
+
+
+def _updates(keys: tuple[str, ...], col2: tuple[str, ...], col3: tuple[str, ...], by_id: bool) -> list[RowCommand]:
+    found = []
+    for where in _predicates(keys, col2, col3, by_id):
+        for column, choices in (("color", col2), ("letter", col3)):
+            for value in choices:
+                if len(choices) > 1 and (where.column, where.value) != (column, value):
+                    text = f"UPDATE t SET {column} = '{value}' WHERE {where.column} = {literal(where.value)}"
+                    found.append(RowCommand(Command.UPDATE, where, (Assignment(column, Term(value)),), text=text))
+    return found
+
+
+def _delete(command: Command, where: Compare) -> RowCommand:
+    return RowCommand(command, where, text=f"DELETE FROM t WHERE {where.column} = {literal(where.value)}")
+
+
+def _merge(row: Row) -> RowCommand:
+    source = tuple(Term(column=name, source=True) for name in COLUMNS)
+    clauses = (
+        MergeClause("matched", "update", assignments=(Assignment("color", Term(column="color", source=True)),)),
+        MergeClause("not matched", "insert", values=source),
+    )
+    text = (
+        f"MERGE INTO t USING (VALUES {_worded(row)}) AS s(name, color, letter) ON t.name = s.name "
+        "WHEN MATCHED THEN UPDATE SET color = s.color WHEN NOT MATCHED THEN INSERT *"
+    )
+    return RowCommand(Command.MERGE, merge=Merge(COLUMNS, (row,), (("name", "name"),), clauses), text=text)
+
+
+def _guarded(key: str, other: str) -> RowCommand:
+    guard: Expression = Compare("name", "=", other)
+    text = f"DELETE FROM t WHERE name = '{key}' AND EXISTS (SELECT 1 FROM t x WHERE x.name = '{other}')"
+    return RowCommand(Command.DELETE, Compare("name", "=", key), exists=(Exists(guard),), text=text)
+
+
+def _counted(two: str) -> RowCommand:
+    select = Select(Compare("color", "=", two), (Term("total"), Term(), Term("A")), ("", "count", ""))
+    text = f"INSERT INTO t SELECT 'total', count(*), 'A' FROM t WHERE color = '{two}'"
+    return RowCommand(Command.INSERT_SELECT, select=select, text=text)
+
+
+def _static(row: Row) -> RowCommand:
+    text = f"INSERT OVERWRITE t PARTITION (name = {literal(row[0])}) VALUES {_worded(row[1:])}"
+    return RowCommand(Command.OVERWRITE, Compare("name", "=", row[0]), rows=(row,), text=text)
+
+
+def _upsert(row: Row) -> RowCommand:
+    where = Compare("name", "=", row[0])
+    return RowCommand(Command.UPSERT, where, rows=(row,), text=f"UPSERT INTO t VALUES {_worded(row)}")
+
+
+def _worded(row: Row) -> str:
+    return "(" + ", ".join(map(literal, row)) + ")"

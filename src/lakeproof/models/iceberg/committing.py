@@ -1,0 +1,124 @@
+"""How a change becomes the new head, what the judge says of it, and what it is to the others."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lakeproof.commit.change import Command
+from lakeproof.commit.new_snapshot import new_snapshot
+from lakeproof.commit.validation import Commit, CommitWith
+from lakeproof.format import DeleteContent, Row, Snapshot, TableState, equality_hits, rows_of
+from lakeproof.models.iceberg import judging
+from lakeproof.models.iceberg.naming import Names, canonical, named_by_age
+from lakeproof.models.iceberg.world import COMPACTION, Conflicted, Event, Op, Setup, Shared, Writer
+from lakeproof.models.iceberg.writing import Place, placed
+
+
+def ended(writer: Writer, shared: Shared, own: Op | Conflicted) -> Shared:
+    """The shared value when a command is no longer under way."""
+    pending = shared.pending
+    if pending and own.command != COMPACTION:
+        command = writer.setup.commands[own.command]
+        if command.command is Command.INSERT:
+            brought = {row[0] for row in command.rows}
+            pending = tuple(one for one in pending if one not in brought)
+    return shared._replace(under_way=shared.under_way - 1, pending=pending)
+
+
+class Applied(NamedTuple):
+    """A head with a change applied, before names are given."""
+
+    table: TableState
+    snapshot: Snapshot
+
+
+def applied(writer: Writer, shared: Shared, op: Op, answer: Commit | CommitWith) -> Applied:
+    """The new head and snapshot, as `commit/` makes them."""
+    head = shared.table
+    number = 1 if writer.setup.canonical else head.sequence_number + 1
+    return Applied(*new_snapshot(head, op.change, answer, writer.policy, writer.setup.shape, number))
+
+
+def committed(writer: Writer, shared: Shared, op: Op, answer: Commit | CommitWith) -> tuple[Shared, Event]:
+    """The shared value after a commit, and what it is to the others."""
+    setup = writer.setup
+    table, snapshot = applied(writer, shared, op, answer)
+    columns = setup.shape.columns
+    before = dict(placed(shared.table, columns))
+    new_files = {file.path: origins for file, origins in zip(snapshot.added_data_files, op.ghost.origins, strict=True)}
+    rows_after = placed(table, columns)
+    result = judging.after(rows_after, new_files)
+    violated = judging.verdict(setup, op, before, result, committed_before=op.window.committed)
+    violated += structural(setup, shared, table, snapshot)
+    named, names = canonical(table, setup.shape) if setup.canonical else named_by_age(table, table.sequence_number)
+    event = _event(setup, snapshot, shared.table, before, result, rows_after, new_files, names)
+    after = ended(writer, shared, op)._replace(table=named, violated=tuple(dict.fromkeys(violated)))
+    return after, event
+
+
+def structural(setup: Setup, shared: Shared, table: TableState, snapshot: Snapshot) -> tuple[str, ...]:
+    """The seed's structural invariants, asked of the newest snapshot: older ones never change."""
+    found = []
+    if table.sequence_number != shared.table.sequence_number + 1:
+        found.append("sequential_sequence_numbers")
+    live = {file.path for file in table.data_files}
+    literal = setup.literal_dangling
+    for file in table.delete_files if literal else snapshot.added_delete_files:
+        if file.content is not DeleteContent.EQUALITY and any(path not in live for path, _ in file.positions or ()):
+            found.append("no_dangling_delete_files")
+            break
+    return tuple(found)
+
+
+def _event(
+    setup: Setup,
+    snapshot: Snapshot,
+    head: TableState,
+    before: dict[Place, Row],
+    result: judging.After,
+    rows_after: list[tuple[Place, Row]],
+    new_files: dict[str, tuple[Place | None, ...]],
+    names: Names,
+) -> Event:
+    place_of: dict[Place, Place] = {}
+    fresh = []
+    for (file, position), row in rows_after:
+        new_name, places = names[file]
+        place = (new_name, places[position])
+        origins = new_files.get(file)
+        identity = (file, position) if origins is None else origins[position]
+        if identity is not None and identity in before:
+            place_of[identity] = place
+        if identity is None or before.get(identity) != row:
+            fresh.append((place, row))
+    truth = tuple(
+        (old, place_of.get(old), old in place_of and result.by_identity[old] != row) for old, row in before.items()
+    )
+    guarded = setup.guarded
+    at = {(file, p): (names[file][0], names[file][1][p]) for (file, p), _ in rows_after} if guarded else {}
+    return Event(
+        _seen(setup, snapshot, head),
+        tuple((old, new, places) for old, (new, places) in names.items()),
+        truth,
+        tuple(fresh),
+        tuple((at[place], row) for place, row in rows_after) if guarded else (),
+    )
+
+
+def _seen(setup: Setup, snapshot: Snapshot, head: TableState) -> Snapshot:
+    """The snapshot as others see it: equality deletes with the rows that they hit, and nothing that nobody asks."""
+    columns = setup.shape.columns
+    deletes = []
+    for file in snapshot.added_delete_files:
+        if file.content is DeleteContent.EQUALITY:
+            hit = rows_of((data.path, equality_hits(data, file, columns)) for data in head.data_files)
+            file = file._replace(positions=hit)
+        deletes.append(file)
+    if not setup.canonical:
+        return snapshot._replace(added_delete_files=tuple(deletes), command_id="")
+    return snapshot._replace(
+        added_delete_files=tuple(deletes),
+        removed_data_files=tuple(file._replace(rows=None, bounds=()) for file in snapshot.removed_data_files),
+        removed_delete_files=(),
+        command_id="",
+    )

@@ -1,0 +1,126 @@
+"""The judge: was this commit one that its isolation level allows? It knows the truth; no rule may ask it.
+
+SERIALIZABLE  the rows after the commit are those of the command replayed on the rows before it.
+SNAPSHOT      there is a snapshot s' from the scan to the head such that the commit did what the command means at s',
+              and nobody after s' wrote a row that it writes, but for two deletes of one row.
+COMPACTION    the rows after are the rows before.
+ANY           no row twice, no command committed twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from lakeproof.commit.change import ONLY_REMOVES, Command, Isolation
+from lakeproof.commit.row_command import RowCommand, effect
+from lakeproof.format import Row, Rows, positions
+from lakeproof.models.iceberg.world import COMPACTION, DEAD, Op, Setup
+from lakeproof.models.iceberg.writing import Place
+
+NOTHING = RowCommand(Command.REWRITE)
+
+
+class After(NamedTuple):
+    """The rows after a commit: by identity, the new ones, and those whose identity was gone or comes twice."""
+
+    by_identity: dict[Place, Row]
+    added: Counter[Row]
+    zombies: int
+    twice: bool
+
+
+def after(rows: Iterable[tuple[Place, Row]], new_files: dict[str, tuple[Place | None, ...]]) -> After:
+    """Name each row after a commit by what it is a version of."""
+    known: dict[Place, Row] = {}
+    added: Counter[Row] = Counter()
+    zombies, twice = 0, False
+    for (file, position), row in rows:
+        origins = new_files.get(file)
+        identity = (file, position) if origins is None else origins[position]
+        if identity is None:
+            added[row] += 1
+        elif identity == DEAD:
+            zombies += 1
+        else:
+            twice = twice or identity in known
+            known[identity] = row
+    return After(known, added, zombies, twice)
+
+
+def verdict(
+    setup: Setup, op: Op, before: dict[Place, Row], result: After, *, committed_before: bool = False
+) -> tuple[str, ...]:
+    """The properties that this commit violates."""
+    if committed_before:
+        return ("consistent_read", "isolation_kept")
+    command = NOTHING if op.command == COMPACTION else setup.commands[op.command]
+    if not result.twice and not result.zombies:
+        if _is_serial(setup, command, before, result):
+            return ()
+        if op.command != COMPACTION and setup.isolation is Isolation.SNAPSHOT:
+            mine = () if op.ghost.mine is None else (op.ghost.mine,)
+            if any(_is(setup, command, op, rows, before, result) for rows in (*mine, *op.ghost.others)):
+                return ()
+    if (
+        not setup.lean
+        and _is(setup, command, op, _meant(op), before, result)
+        and not result.twice
+        and not result.zombies
+    ):
+        return ("isolation_kept",)
+    return ("consistent_read", "isolation_kept")
+
+
+def _is_serial(setup: Setup, command: RowCommand, before: dict[Place, Row], result: After) -> bool:
+    places = list(before)
+    done = effect(command, list(before.values()), setup.shape.columns)
+    expected = dict(before)
+    for index, row in done.changed:
+        if row is None:
+            del expected[places[index]]
+        else:
+            expected[places[index]] = row
+    return expected == result.by_identity and Counter(done.added) == result.added
+
+
+def _meant(op: Op) -> Rows:
+    """What the change meant at its scan: the rows it removes or rewrites, by where they are now."""
+    if op.ghost.mine is not None:
+        return op.ghost.mine
+    if op.change.command in ONLY_REMOVES:
+        return op.ghost.removes
+    found: dict[str, int] = {}
+    for file, origins in zip(op.change.added_data_files, op.ghost.origins, strict=True):
+        for origin in origins:
+            if origin is not None and origin != DEAD and file:
+                found[origin[0]] = found.get(origin[0], 0) | 1 << origin[1]
+    return tuple(sorted(found.items()))
+
+
+def _is(setup: Setup, command: RowCommand, op: Op, rows: Rows, before: dict[Place, Row], result: After) -> bool:
+    """Whether the commit did exactly this: the command on these rows, and its own new rows."""
+    expected = dict(before)
+    alone = command._replace(exists=())
+    for file, bits in rows:
+        for p in positions(bits):
+            old = expected.get((file, p))
+            if old is None:
+                continue
+            changed = effect(alone, [old], setup.shape.columns).changed
+            new = changed[0][1] if changed else None
+            if new is None:
+                del expected[file, p]
+            else:
+                expected[file, p] = new
+    return expected == result.by_identity and _new_rows(op) == result.added
+
+
+def _new_rows(op: Op) -> Counter[Row]:
+    added: Counter[Row] = Counter()
+    for file, origins in zip(op.change.added_data_files, op.ghost.origins, strict=True):
+        for row, origin in zip(file.rows or (), origins, strict=True):
+            if origin is None:
+                added[row] += 1
+    return added

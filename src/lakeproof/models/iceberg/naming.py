@@ -1,0 +1,197 @@
+"""Names in a world are canonical: two tables that differ only in names, dead rows or file order are one table.
+
+After each commit live rows are packed and sorted inside their file, files are sorted by content and numbered, and
+position deletes that were applied leave only a mark that the file has some. Every memory is renamed the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lakeproof.commit.rows import NOWHERE, RowMemory
+from lakeproof.commit.window import CommitWindow
+from lakeproof.format import (
+    DataFile,
+    DeleteContent,
+    DeleteFile,
+    Rows,
+    RowSet,
+    TableShape,
+    TableState,
+    live_rows,
+    positions,
+)
+from lakeproof.models.iceberg.world import DEAD, Ghost, Op
+from lakeproof.models.iceberg.writing import Place
+
+Names = Mapping[str, tuple[str, tuple[int, ...]]]
+"""Old file → new file and the new position of each old one (-1: the row is dead)."""
+
+
+def canonical(table: TableState, shape: TableShape) -> tuple[TableState, Names]:
+    """The table under canonical names, and how the old names became the new ones."""
+    dirty = {
+        path
+        for file in table.delete_files
+        if file.content is not DeleteContent.EQUALITY
+        for path, _ in file.positions or ()
+    }
+    packed = []
+    for file, bits in live_rows(table, shape.columns):
+        rows = file.rows or ()
+        order = sorted(positions(bits), key=[repr(row) for row in rows].__getitem__)
+        packed.append((tuple(rows[p] for p in order), file.path in dirty, file.partition, file, tuple(order)))
+    packed.sort(key=lambda one: (repr(one[0]), one[1], repr(one[2])))
+    files, deletes = [], []
+    names: dict[str, tuple[str, tuple[int, ...]]] = {}
+    for number, (rows, has_deletes, partition, file, taken) in enumerate(packed):
+        name = str(number)
+        place = [-1] * len(file.rows or ())
+        for new, old in enumerate(taken):
+            place[old] = new
+        names[file.path] = (name, tuple(place))
+        files.append(DataFile(name, partition, file.spec_id, 0, 0, (), rows))
+        if has_deletes:
+            deletes.append(DeleteFile(f"d{name}", partition=partition, spec_id=file.spec_id, positions=((name, 0),)))
+    return TableState(0, 0, tuple(files), tuple(deletes)), names
+
+
+def named_by_age(table: TableState, number: int) -> tuple[TableState, Names]:
+    """The table with names for its new files, so that a trace can be told: data-1, data-2, delete-2 …"""
+    fresh = {
+        file.path: f"data-{number}" + ("" if i == 0 else "abcdefgh"[i - 1])
+        for i, file in enumerate(f for f in table.data_files if f.path.startswith("+"))
+    }
+    files = tuple(file._replace(path=fresh.get(file.path, file.path)) for file in table.data_files)
+    deletes = []
+    for i, file in enumerate(table.delete_files):
+        path = file.path
+        if path.startswith(("+", f"delete-{number}-")):
+            path = f"delete-{number}" + ("" if i == 0 else f".{i}")
+        pairs = file.positions and tuple((fresh.get(path_, path_), bits) for path_, bits in file.positions)
+        deletes.append(file._replace(path=path, positions=pairs))
+    names = {
+        file.path: (fresh.get(file.path, file.path), tuple(range(len(file.rows or ())))) for file in table.data_files
+    }
+    return table._replace(data_files=files, delete_files=tuple(deletes)), names
+
+
+def renamed_bits(bits: RowSet, place: tuple[int, ...]) -> RowSet:
+    """A row set after the rows of its file moved."""
+    out = 0
+    while bits:
+        low = bits & -bits
+        bits ^= low
+        new = place[low.bit_length() - 1]
+        if new >= 0:
+            out |= 1 << new
+    return out
+
+
+def renamed_rows(rows: Rows, names: Names) -> Rows:
+    """Rows under new names; those of files that are gone are dropped."""
+    if not rows:
+        return rows
+    out = []
+    for file, bits in rows:
+        if file == NOWHERE:
+            out.append((file, bits))
+            continue
+        new = names.get(file)
+        if new is not None:
+            moved = renamed_bits(bits, new[1])
+            if moved:
+                out.append((new[0], moved))
+    out.sort()
+    return tuple(out)
+
+
+def renamed_memory(memory: RowMemory, names: Names) -> RowMemory:
+    """What a writer remembers of rows, under new names."""
+    return RowMemory(
+        renamed_rows(memory.targets, names),
+        renamed_rows(memory.carried, names),
+        renamed_rows(memory.reads, names),
+        memory.reads_changed,
+        memory.restarted,
+        renamed_rows(memory.unseen, names),
+        None if memory.missed is None else frozenset(renamed_rows(rows, names) for rows in memory.missed),
+    )
+
+
+def renamed_op(op: Op, window: CommitWindow, ghost: Ghost, names: Names) -> Op:
+    """A command under way, under new names. Inputs that are gone are forgotten: what they gave, the window knows."""
+    change = op.change
+    if change.removed_data_files or change.required_data_files or change.kept or change.added_delete_files:
+        removed = tuple(sorted(f._replace(path=names[f.path][0]) for f in change.removed_data_files if f.path in names))
+        mapping = change.mapping and tuple(
+            move._replace(old_file=names[move.old_file][0], rows=renamed_bits(move.rows, names[move.old_file][1]))
+            for move in change.mapping
+            if move.old_file in names
+        )
+        change = change._replace(
+            removed_data_files=removed,
+            required_data_files=tuple(sorted(names[path][0] for path in change.required_data_files if path in names)),
+            kept=renamed_rows(change.kept, names),
+            mapping=mapping,
+            added_delete_files=tuple(
+                file._replace(positions=file.positions and renamed_rows(file.positions, names))
+                for file in change.added_delete_files
+            ),
+        )
+    rows = window.rows and renamed_memory(window.rows, names)
+    return op._replace(
+        change=change, window=window._replace(rows=rows, gone=()), ghost=ghost, as_is=renamed_rows(op.as_is, names)
+    )
+
+
+def followed_ghost(ghost: Ghost, truth: Mapping[Place, tuple[Place | None, bool]], *, only_removes: bool) -> Ghost:
+    """The ghost after a commit of somebody else: it follows identities, whatever the rules believe."""
+    origins = tuple(
+        tuple(place if place is None or place == DEAD else truth[place][0] or DEAD for place in file)
+        for file in ghost.origins
+    )
+    return Ghost(
+        origins,
+        None if ghost.mine is None else _still_mine(ghost.mine, truth, only_removes=only_removes),
+        _unwritten(ghost.hits, truth),
+        frozenset(
+            kept
+            for candidate in ghost.others
+            if (kept := _still_mine(candidate, truth, only_removes=only_removes)) is not None
+        ),
+        _alive(ghost.removes, truth),
+    )
+
+
+def _still_mine(rows: Rows, truth: Mapping[Place, tuple[Place | None, bool]], *, only_removes: bool) -> Rows | None:
+    """The same rows at their new places, or `None` when somebody else wrote one: first committer wins."""
+    found: dict[str, RowSet] = {}
+    for file, bits in rows:
+        for p in positions(bits):
+            new, wrote = truth[file, p]
+            if wrote or (new is None and not only_removes):
+                return None
+            if new is not None:
+                found[new[0]] = found.get(new[0], 0) | 1 << new[1]
+    return tuple(sorted(found.items()))
+
+
+def _unwritten(rows: Rows, truth: Mapping[Place, tuple[Place | None, bool]]) -> Rows:
+    found: dict[str, RowSet] = {}
+    for file, bits in rows:
+        for p in positions(bits):
+            new, wrote = truth[file, p]
+            if new is not None and not wrote:
+                found[new[0]] = found.get(new[0], 0) | 1 << new[1]
+    return tuple(sorted(found.items()))
+
+
+def _alive(rows: Rows, truth: Mapping[Place, tuple[Place | None, bool]]) -> Rows:
+    found: dict[str, RowSet] = {}
+    for file, bits in rows:
+        for p in positions(bits):
+            new, _ = truth[file, p]
+            if new is not None:
+                found[new[0]] = found.get(new[0], 0) | 1 << new[1]
+    return tuple(sorted(found.items()))

@@ -1,0 +1,67 @@
+"""What somebody else's commit means to a writer: `commit/`'s fold, and the ghosts beside it."""
+
+from __future__ import annotations
+
+from lakeproof.commit.change import ONLY_REMOVES, Isolation
+from lakeproof.commit.conflict import Conflict
+from lakeproof.commit.row_command import effect
+from lakeproof.commit.window import follow
+from lakeproof.filters import matches
+from lakeproof.format import rows_of
+from lakeproof.models.iceberg.naming import followed_ghost, renamed_op
+from lakeproof.models.iceberg.world import COMMIT, COMPACTION, LOST, METADATA, Conflicted, Event, Ghost, Op, Own, Writer
+
+
+def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
+    """What somebody else's commit means to a writer: `commit/`'s fold, and the ghosts beside it."""
+    if not isinstance(own, Op):
+        return own
+    if event.snapshot is None:
+        return _expired(writer, own)
+    setup, change = writer.setup, own.change
+    checks = writer.checks(change)
+    snapshot = event.snapshot._replace(command_id=change.command_id) if me else event.snapshot
+    window = follow(change, own.window, snapshot, checks, setup.shape)
+    lost = window.gone and "missing_delete_paths" in checks.head
+    if (window.conflict or lost) and not setup.measure and not window.committed:
+        check = window.conflict.check if window.conflict else "missing_delete_paths"
+        return Conflicted(own.command, own.group, check)
+    if lost and window.conflict is None:
+        window = window._replace(conflict=Conflict("missing_delete_paths"))
+    names = {old: (new, places) for old, new, places in event.names}
+    truth = {old: (new, wrote) for old, new, wrote in event.truth}
+    only_removes = change.command in ONLY_REMOVES
+    ghost = followed_ghost(own.ghost, truth, only_removes=only_removes)
+    if only_removes and setup.isolation is Isolation.SNAPSHOT and own.command != COMPACTION:
+        ghost = _later(writer, own, ghost, event)
+    new = renamed_op(own, window, ghost, names)
+    phase = own.phase
+    if phase == COMMIT:
+        phase = LOST if setup.tracks_lost_swaps else METADATA
+    return new._replace(phase=phase, behind=own.behind or setup.max_expiries > 0, sent=False)
+
+
+def _later(writer: Writer, own: Op, ghost: Ghost, event: Event) -> Ghost:
+    """One more snapshot at which a DELETE might have started instead."""
+    setup = writer.setup
+    command = setup.commands[own.command]
+    columns = setup.shape.columns
+    if command.exists:
+        done = effect(command, [row for _, row in event.rows], columns)
+        hits = rows_of((event.rows[i][0][0], 1 << event.rows[i][0][1]) for i, _ in done.changed)
+    else:
+        fresh = [place for place, row in event.fresh if matches(own.change.conflict_filter, row, columns)]
+        hits = rows_of((*ghost.hits, *((file, 1 << p) for file, p in fresh)))
+    if ghost.mine is not None and setup.lean:
+        # while nobody wrote a row of mine, mine is part of every candidate: they would all fall together
+        return ghost._replace(hits=hits if ghost.mine else (), others=frozenset())
+    return ghost._replace(hits=hits, others=ghost.others | {hits})
+
+
+def _expired(writer: Writer, own: Op) -> Own:
+    if not own.behind:
+        return own
+    conflict = Conflict("history_known")
+    if writer.setup.measure:
+        return own._replace(window=own.window._replace(conflict=conflict))
+    return Conflicted(own.command, own.group, conflict.check)

@@ -1,0 +1,83 @@
+"""What must be true of every run, and what must be possible at all.
+
+The judge writes what a commit violated into the shared value (`judging.verdict`, `committing.structural`); older
+snapshots never change, so the newest one is all that need be asked.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from lakeproof.checker.model import Property, always, eventually, eventually_each, never, reachable
+from lakeproof.commit.change import Command, Mode
+from lakeproof.commit.checks import NEWEST_ONLY, ROW_CHECKS, SNAPSHOT_CHECKS
+from lakeproof.commit.policy import Policy, checks_of
+from lakeproof.models.iceberg.world import READY, Own, Setup, Shared, Writer
+
+JUDGED = {
+    "consistent_read": "ConsistentRead",
+    "isolation_kept": "",
+    "sequential_sequence_numbers": "SequentialSequenceNumbers",
+    "no_dangling_delete_files": "NoDanglingDeleteFiles",
+}
+
+
+def properties(setup: Setup, policies: tuple[Policy, ...]) -> tuple[Property, ...]:
+    """All properties of one configuration."""
+    judged = [always(name, partial(_keeps, name), seed_name=seed) for name, seed in JUDGED.items()]
+    return (
+        *judged,
+        *([never("no_false_aborts", "needless", counts=False)] if setup.measure else []),
+        eventually_each(
+            "operations_eventually_commit_or_abort", _at_rest, seed_name="OperationsEventuallyCommitOrAbort"
+        ),
+        eventually("all_snapshots_committed", _nothing_open, seed_name="AllSnapshotsCommitted", symmetric=True),
+        *_possible(setup, policies),
+    )
+
+
+def _keeps(name: str, shared: Shared) -> bool:
+    return name not in shared.violated
+
+
+def _at_rest(shared: Shared, own: Own) -> bool:
+    return own == READY or bool(shared.violated)
+
+
+def _nothing_open(shared: Shared, owns: tuple[Own, ...]) -> bool:
+    return shared.under_way == 0 or bool(shared.violated)
+
+
+def _possible(setup: Setup, policies: tuple[Policy, ...]) -> list[Property]:
+    """One reachable property per command and per check branch, so that no invariant holds for want of events."""
+    kinds = list(dict.fromkeys(command.command for command in setup.commands))
+    if setup.max_compactions:
+        kinds.append(Command.REWRITE)
+    found = [reachable(f"some {kind} commits", f"{kind} commits") for kind in kinds]
+    if setup.tracks_lost_swaps and len(policies) > 1:
+        found.append(reachable("a swap is lost, validated again, then commits", "lost swap, then may commit"))
+        found.append(reachable("a swap is lost, validated again, then refused", "lost swap, then refused"))
+    if setup.max_compactions and any(policy.carries_deletes for policy in policies):
+        found.append(reachable("some compaction carries deletes over", "deletes carried over"))
+    checks = sorted({check for policy in policies for check in _window_checks(setup, policy)})
+    found += [reachable(f"some commit is refused by {check}", f"refused by {check}") for check in checks]
+    if setup.unknown:
+        found.append(reachable("some writer finds its own commit", "found its own commit"))
+    if setup.max_crashes:
+        found.append(reachable("some writer crashes", "crash"))
+    if setup.max_expiries:
+        found.append(reachable("some commit is refused by history_known", "refused by history_known"))
+    return found
+
+
+def _window_checks(setup: Setup, policy: Policy) -> set[str]:
+    """The checks that somebody else's commit can fail, of the commands in this workload."""
+    writer = Writer(policy, setup)
+    lists = [
+        checks_of(policy, command.command, writer.mode_of(command), setup.isolation, setup.shape.format_version)
+        for command in setup.commands
+    ]
+    if setup.max_compactions:
+        lists.append(checks_of(policy, Command.REWRITE, Mode.COPY_ON_WRITE, setup.isolation))
+    about_others = {*SNAPSHOT_CHECKS, *NEWEST_ONLY, *ROW_CHECKS, "missing_delete_paths"}
+    return {name for checks in lists for name in checks.names if name in about_others}

@@ -1,0 +1,320 @@
+"""The protocol, step by step. Each step sees the shared table and its own writer, nothing else.
+
+    READY → READ_DATA_FILES → WRITE_DATA_FILES → WRITE_METADATA_FILES → COMMIT → (COMMITTED | ABORTED =) READY
+
+Validation belongs to WRITE_METADATA_FILES, the swap of the pointer to COMMIT. Whoever observes a commit while in COMMIT
+has lost its swap and validates again. All decisions are `commit/`'s: nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lakeproof.checker.model import Outcome
+from lakeproof.commit.change import ONLY_REMOVES, Command, Isolation, TableChange
+from lakeproof.commit.conflict import Conflict
+from lakeproof.commit.row_command import RowCommand
+from lakeproof.commit.validation import (
+    AlreadyCommitted,
+    Answer,
+    Commit,
+    CommitWith,
+    NothingLeft,
+    Refuse,
+    RunAgain,
+    validate,
+)
+from lakeproof.commit.window import open_window
+from lakeproof.format import DeleteContent, Rows, TableState
+from lakeproof.models.iceberg.committing import committed, ended
+from lakeproof.models.iceberg.observing import observe
+from lakeproof.models.iceberg.world import (
+    COMMIT,
+    COMPACTION,
+    LOOK,
+    LOST,
+    METADATA,
+    READ,
+    READY,
+    VALIDATING,
+    WRITE,
+    Conflicted,
+    Event,
+    Ghost,
+    Op,
+    Own,
+    Shared,
+    Writer,
+)
+from lakeproof.models.iceberg.writing import Written, placed, rewritten, written
+
+# ---------------------------------------------------------------- starting
+
+
+def start(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """A writer starts a command: from here on it reads the snapshot that is the head now."""
+    setup = writer.setup
+    if own != READY or shared.violated or shared.commands >= setup.max_commands:
+        return
+    for index, command in enumerate(setup.commands):
+        if not _may_start(writer, shared, command):
+            continue
+        plan = _plan(writer, shared.table, index)
+        if plan is None or _changes_nothing(plan, shared.table):
+            continue
+        pending = shared.pending
+        if not setup.duplicates and command.command is Command.INSERT:
+            pending = tuple(sorted((*pending, *(row[0] for row in command.rows)), key=repr))
+        after = shared._replace(commands=shared.commands + 1, under_way=shared.under_way + 1, pending=pending)
+        yield Outcome(after, _op(writer, index, "", plan), label=str(command), marks=(f"{command.command} starts",))
+
+
+def start_compaction(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """A writer starts a compaction of some files."""
+    setup = writer.setup
+    if own != READY or shared.violated or shared.compactions >= setup.max_compactions:
+        return
+    for group in groups(shared.table):
+        plan = rewritten(shared.table, _members(shared.table, group), setup.shape, writer.policy, command_id="me")
+        after = shared._replace(compactions=shared.compactions + 1, under_way=shared.under_way + 1)
+        op = _op(writer, COMPACTION, group, plan)
+        yield Outcome(after, op, label=f"compact {group}", marks=("REWRITE starts",))
+
+
+def groups(table: TableState) -> list[str]:
+    """What can be compacted: everything, or one file that has deletes."""
+    dirty = [file.path for file in table.data_files if any(d.references(file.path) for d in table.delete_files)]
+    several = len(table.data_files) > 1
+    return (["all files"] if several or dirty else []) + ([f"file {path}" for path in dirty] if several else [])
+
+
+def _members(table: TableState, group: str) -> list[str]:
+    return [file.path for file in table.data_files if group in ("all files", f"file {file.path}")]
+
+
+def _may_start(writer: Writer, shared: Shared, command: RowCommand) -> bool:
+    if command.command is not Command.INSERT or writer.setup.duplicates:
+        return True
+    there = {row[0] for file in shared.table.data_files for row in file.rows or ()}
+    if not writer.setup.canonical:
+        there = {row[0] for _, row in placed(shared.table, writer.setup.shape.columns)}
+    return not any(row[0] in there or row[0] in shared.pending for row in command.rows)
+
+
+def _changes_nothing(plan: Written, table: TableState) -> bool:
+    """An UPDATE that leaves every row as it is: the workload does not run it."""
+    if plan.change.command is not Command.UPDATE:
+        return False
+    old = {(file.path, p): row for file in table.data_files for p, row in enumerate(file.rows or ())}
+    pairs = (
+        (row, origin)
+        for file, origins in zip(plan.change.added_data_files, plan.origins, strict=True)
+        for row, origin in zip(file.rows or (), origins, strict=True)
+    )
+    return all(origin is not None and old[origin] == row for row, origin in pairs)
+
+
+def _plan(writer: Writer, table: TableState, index: int, answer: RunAgain | None = None) -> Written | None:
+    command = writer.setup.commands[index]
+    mode = writer.mode_of(command)
+    if answer is not None and command.command in (Command.UPDATE, Command.DELETE, Command.MERGE):
+        mode = answer.mode
+    return written(
+        command,
+        table,
+        writer.setup.shape,
+        writer.policy,
+        mode=mode,
+        isolation=writer.setup.isolation,
+        command_id="me",
+    )
+
+
+def _op(writer: Writer, index: int, group: str, plan: Written) -> Op:
+    """A command that has read its snapshot; only what will be asked is kept."""
+    setup, change = writer.setup, plan.change
+    targets = change.targets
+    window = open_window(change, writer.checks(change), setup.shape)
+    mine: Rows = targets if setup.isolation is Isolation.SNAPSHOT and index != COMPACTION else ()
+    later = setup.isolation is Isolation.SNAPSHOT and change.command in ONLY_REMOVES
+    ghost = Ghost(
+        plan.origins,
+        mine,
+        hits=mine if later else (),
+        removes=targets if not setup.lean and change.command in ONLY_REMOVES else (),
+    )
+    lighter = change._replace(
+        targets=(),
+        reads=(),
+        scan_snapshot=None if setup.canonical else change.scan_snapshot,
+        added_delete_files=() if window.rows is not None and not _has_equality(change) else change.added_delete_files,
+        required_data_files=() if window.rows is not None else change.required_data_files,
+        removed_data_files=tuple(
+            file._replace(rows=None, bounds=(), record_count=0) if setup.canonical else file
+            for file in change.removed_data_files
+        ),
+    )
+    return Op(READ, index, group, lighter, window, ghost, writer.policy.name, targets if setup.measure else ())
+
+
+def _has_equality(change: TableChange) -> bool:
+    return any(file.content is DeleteContent.EQUALITY for file in change.added_delete_files)
+
+
+# ---------------------------------------------------------------- reading and writing files nobody sees yet
+
+
+def read(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """The writer reads the data files of its scan snapshot, which never change."""
+    if isinstance(own, Op) and own.phase == READ:
+        yield Outcome(shared, own._replace(phase=WRITE))
+
+
+def write(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """The writer writes its data and delete files; nobody can see them yet."""
+    if isinstance(own, Op) and own.phase == WRITE:
+        yield Outcome(shared, own._replace(phase=METADATA))
+
+
+# ---------------------------------------------------------------- validation and the swap
+
+
+def answered(writer: Writer, op: Op) -> Answer:
+    """What `commit/` says of this change now."""
+    return validate(op.change, op.window, writer.policy, writer.checks(op.change), reruns_left=writer.setup.reruns)
+
+
+def validate_and_write_metadata(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """The writer refreshes the table, validates its change against the unseen snapshots and writes its metadata."""
+    if not isinstance(own, Op) or own.phase not in VALIDATING or writer.setup.fused:
+        return
+    answer = answered(writer, own)
+    if isinstance(answer, Commit | CommitWith):
+        again = ("lost swap, then may commit",) if own.phase == LOST else ()
+        yield Outcome(shared, own._replace(phase=COMMIT), marks=("validation passes", *again))
+
+
+def swap(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """The writer swaps the table pointer, and its snapshot is the new head."""
+    if shared.violated or not isinstance(own, Op) or own.phase != (METADATA if writer.setup.fused else COMMIT):
+        return
+    answer = answered(writer, own)
+    if not isinstance(answer, Commit | CommitWith):
+        return
+    after, event = committed(writer, shared, own, answer)
+    yield Outcome(after, READY, event, marks=(f"{own.change.command} commits", *_adjustments(own, answer)))
+    if writer.setup.unknown and not own.sent and own.command != COMPACTION:
+        back = after._replace(under_way=shared.under_way, pending=shared.pending)
+        waiting = observe(writer, own, event, me=True)
+        yield Outcome(back, _looking(waiting), event, label="the answer is lost", marks=("answer lost",))
+        yield Outcome(shared, own._replace(phase=LOOK, sent=True), label="the request is late", marks=("request late",))
+
+
+def _looking(own: Own) -> Own:
+    return own._replace(phase=LOOK) if isinstance(own, Op) else own
+
+
+def _adjustments(op: Op, answer: Commit | CommitWith) -> tuple[str, ...]:
+    if isinstance(answer, Commit):
+        return ()
+    return ("deletes carried over",) if answer.carried else ()
+
+
+def finish(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """The writer learns that nothing is left to do: its command is committed already, or its files are gone."""
+    if isinstance(own, Op) and own.phase in VALIDATING and not shared.violated:
+        answer = answered(writer, own)
+        if isinstance(answer, AlreadyCommitted):
+            yield Outcome(ended(writer, shared, own), READY, marks=("found its own commit",))
+        elif isinstance(answer, NothingLeft):
+            yield Outcome(ended(writer, shared, own), READY, marks=("nothing left to compact",))
+
+
+def refuse(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """A check says no: the command aborts, or runs again from the head."""
+    if shared.violated:
+        return
+    answer: RunAgain | Refuse
+    if isinstance(own, Conflicted):
+        again = writer.policy.runs_again and writer.setup.reruns
+        conflict = Conflict(own.check)
+        answer = RunAgain(conflict, writer.rerun_mode(own.command)) if again else Refuse(conflict)
+    elif isinstance(own, Op) and own.phase in VALIDATING:
+        given = answered(writer, own)
+        if not isinstance(given, RunAgain | Refuse):
+            return
+        answer = given
+    else:
+        return
+    mark = f"refused by {answer.conflict.check}"
+    lost = ("lost swap, then refused",) if isinstance(own, Op) and own.phase == LOST else ()
+    fine = isinstance(own, Op) and writer.setup.measure and _was_fine(writer, shared, own)
+    needless = ("needless",) * fine + lost
+    if isinstance(answer, Refuse):
+        yield Outcome(ended(writer, shared, own), READY, label=answer.conflict.check, marks=(mark, "abort", *needless))
+        return
+    plan = _again(writer, shared, own, answer)
+    kind = "compaction planned again" if own.command == COMPACTION else "re-run"
+    if plan is None:
+        yield Outcome(ended(writer, shared, own), READY, label=answer.conflict.check, marks=(mark, kind, *needless))
+        return
+    group = "all files" if own.command == COMPACTION else ""
+    op = _op(writer, own.command, group, plan)
+    yield Outcome(shared, op, label=answer.conflict.check, marks=(mark, kind, *needless))
+
+
+def _again(writer: Writer, shared: Shared, own: Op | Conflicted, answer: RunAgain) -> Written | None:
+    if own.command != COMPACTION:
+        return _plan(writer, shared.table, own.command, answer)
+    if own.group != "all files" or "all files" not in groups(shared.table):
+        return None
+    return rewritten(
+        shared.table, _members(shared.table, "all files"), writer.setup.shape, writer.policy, command_id="me"
+    )
+
+
+# ---------------------------------------------------------------- what can go wrong besides
+
+
+def look(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """The writer, which got no answer, refreshes the table and looks for its own commit."""
+    if isinstance(own, Op) and own.phase == LOOK and not shared.violated:
+        yield Outcome(shared, own._replace(phase=METADATA), marks=("looks for its own commit",))
+
+
+def arrive(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """A commit request that was late arrives while the head is still the expected one."""
+    if not isinstance(own, Op) or not own.sent or shared.violated:
+        return
+    answer = answered(writer, own)
+    if isinstance(answer, Commit | CommitWith):
+        after, event = committed(writer, shared, own, answer)
+        back = after._replace(under_way=shared.under_way, pending=shared.pending)
+        yield Outcome(back, observe(writer, own, event, me=True), event, marks=("late request arrives",))
+
+
+def crash(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """The writer's process dies; what it wrote stays behind as files that nobody references."""
+    if (
+        own != READY
+        and shared.crashes < writer.setup.max_crashes
+        and not shared.violated
+        and not isinstance(own, type(READY))
+    ):
+        after = ended(writer, shared, own)
+        yield Outcome(after._replace(crashes=shared.crashes + 1), READY, marks=("crash",))
+
+
+def expire(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """Maintenance expires every snapshot but the head and removes the files that only those needed."""
+    if own == READY and shared.expiries < writer.setup.max_expiries and shared.table.data_files and not shared.violated:
+        yield Outcome(shared._replace(expiries=shared.expiries + 1), READY, Event(None), marks=("snapshots expired",))
+
+
+def _was_fine(writer: Writer, shared: Shared, op: Op) -> bool:
+    """Whether committing the refused change just as it was written would have been no anomaly."""
+    there = {file.path for file in shared.table.data_files}
+    removed = tuple(file.path for file in op.change.removed_data_files if file.path in there)
+    answer = CommitWith(tuple(pair for pair in op.as_is if not op.change.rewrites), (), removed)
+    after, _ = committed(writer, shared, op, answer)
+    return not {"consistent_read", "isolation_kept"} & set(after.violated)

@@ -1,0 +1,160 @@
+"""What is in a world of this model: one shared table, and writers with a command in hand.
+
+The shared value is what a catalog and an object store show to everybody: the head's live files. A writer holds its own
+change and what it remembers of the window (`commit/`'s fold); no history is kept anywhere. Ghosts know the truth about
+row identity; no guard reads them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lakeproof.commit.change import Command, Isolation, Mode, TableChange
+from lakeproof.commit.policy import CheckList, Policy, checks_of
+from lakeproof.commit.row_command import RowCommand
+from lakeproof.commit.window import CommitWindow
+from lakeproof.format import Row, Rows, Snapshot, TableShape, TableState
+from lakeproof.models.iceberg.writing import Origins, Place
+
+COMPACTION = -1
+"""The index that a compaction has in place of a command's."""
+
+DEAD: Place = ("", -1)
+"""The origin of a written row whose old version somebody else removed meanwhile."""
+
+
+class Shared(NamedTuple):
+    """The table, the budget spent, the commands under way, and the properties that the last commit violated."""
+
+    table: TableState
+    commands: int = 0
+    compactions: int = 0
+    under_way: int = 0
+    pending: tuple[object, ...] = ()  # ids that an INSERT under way will bring: the workload inserts each id once
+    crashes: int = 0
+    expiries: int = 0
+    violated: tuple[str, ...] = ()
+
+
+class Ready(NamedTuple):
+    """READY: nothing in hand (also after COMMITTED and ABORTED, which leave nothing behind)."""
+
+
+class Conflicted(NamedTuple):
+    """Refused for ever by this check, whatever comes: only the command and the ghost of its outcome are left."""
+
+    command: int
+    group: str
+    check: str
+
+
+class Ghost(NamedTuple):
+    """What the judge needs. `mine`: the places of the rows that I change, as long as nobody else wrote one (`None`:
+    somebody did). `others`: what the command would have changed, had it started later. `removes`: the rows that I
+    meant to remove at my scan, wherever they are now."""
+
+    origins: Origins = ()
+    mine: Rows | None = ()
+    hits: Rows = ()
+    others: frozenset[Rows] = frozenset()
+    removes: Rows = ()
+
+
+class Op(NamedTuple):
+    """A command under way: its change, its memory of the window, and its phase."""
+
+    phase: str
+    command: int
+    group: str
+    change: TableChange
+    window: CommitWindow
+    ghost: Ghost
+    policy: str = ""
+    as_is: Rows = ()  # only when false aborts are measured: the targets where they were scanned
+    behind: bool = False  # only with expiry: somebody committed since the scan
+    sent: bool = False  # only with unknown outcomes: a request is on its way and may still arrive
+
+
+READ, WRITE, METADATA, LOST, COMMIT, LOOK = (
+    "READ_DATA_FILES",
+    "WRITE_DATA_FILES",
+    "WRITE_METADATA_FILES",
+    "WRITE_METADATA_FILES after a lost swap",
+    "COMMIT",
+    "LOOK",
+)
+VALIDATING = (METADATA, LOST)
+READY = Ready()
+Own = Ready | Conflicted | Op
+
+
+class Event(NamedTuple):
+    """What a commit is to those who did not see it coming: the snapshot (in the head's names), the new names, and the
+    truth about every row of the old head."""
+
+    snapshot: Snapshot | None  # `None`: no commit; old snapshots were expired
+    names: tuple[tuple[str, str, tuple[int, ...]], ...] = ()  # old file, new file, new position of each old one
+    truth: tuple[tuple[Place, Place | None, bool], ...] = ()  # old place, new place (None: gone), was it written?
+    fresh: tuple[tuple[Place, Row], ...] = ()  # rows that this commit wrote, at their new places
+    rows: tuple[tuple[Place, Row], ...] = ()  # all rows of the new head; only where a command has a subquery
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Everything that does not change during a run."""
+
+    shape: TableShape
+    commands: tuple[RowCommand, ...]
+    table: TableState
+    update_mode: Mode = Mode.MERGE_ON_READ
+    delete_mode: Mode = Mode.MERGE_ON_READ
+    isolation: Isolation = Isolation.SNAPSHOT
+    max_commands: int = 3
+    max_compactions: int = 0
+    duplicates: bool = False
+    fused: bool = False
+    canonical: bool = True
+    measure: bool = False
+    lean: bool = False
+    unknown: bool = False
+    max_crashes: int = 0
+    max_expiries: int = 0
+    literal_dangling: bool = False
+    reruns: bool = True
+    guarded: bool = False
+
+    @property
+    def tracks_lost_swaps(self) -> bool:
+        """Whether a writer that lost a swap is told apart from one that has not tried: worth it in small spaces."""
+        return self.measure and not self.fused
+
+
+@dataclass(frozen=True)
+class Writer:
+    """How the processes of one kind commit."""
+
+    policy: Policy
+    setup: Setup
+
+    def mode_of(self, command: RowCommand) -> Mode:
+        """Copy-on-write or merge-on-read, as the table says for this command."""
+        if self.policy.always_copies or command.command in (
+            Command.OVERWRITE,
+            Command.OVERWRITE_PARTITIONS,
+            Command.METADATA_DELETE,
+        ):
+            return Mode.COPY_ON_WRITE
+        return self.setup.delete_mode if command.command is Command.DELETE else self.setup.update_mode
+
+    def rerun_mode(self, command: int) -> Mode:
+        """How a command writes when it runs again: one that lost its file must not lose it for ever."""
+        if command == COMPACTION:
+            return Mode.COPY_ON_WRITE
+        if self.policy.falls_back_to_merge_on_read:
+            return Mode.MERGE_ON_READ
+        return self.mode_of(self.setup.commands[command])
+
+    def checks(self, change: TableChange) -> CheckList:
+        """What this writer's policy asks of a change."""
+        return checks_of(self.policy, change.command, change.mode, change.isolation, self.setup.shape.format_version)

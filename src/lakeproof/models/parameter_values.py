@@ -1,0 +1,58 @@
+"""Values of `--set name=value`, checked: what cannot be is refused with one sentence, its place and a hint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from lakeproof.errors import InvalidInput
+
+NAMES = ("jack", "sarah", "john", "mary", "paul", "lucy", "adam", "ruth")
+"""What keys are called when only their number is given."""
+
+
+def count(name: str, value: str, least: int = 0) -> int:
+    """A number from `least` on."""
+    if not value.isdecimal() or int(value) < least:
+        raise InvalidInput(
+            f"{name} takes a number from {least} on, not {value!r}",
+            place=f"--set {name}={value}",
+            hint=f"for example {name}={max(least, 2)}",
+        )
+    return int(value)
+
+
+def switch(name: str, value: str) -> bool:
+    """true or false."""
+    return choice(name, value.lower(), ["true", "false"]) == "true"
+
+
+def choice(name: str, value: str, choices: list[str]) -> str:
+    """One of these words."""
+    if value not in choices:
+        near = get_close_matches(value, choices, n=1) or choices[:1]
+        raise InvalidInput(
+            f"{name} is {' or '.join(choices)}, not {value!r}",
+            place=f"--set {name}={value}",
+            hint=f"did you mean {name}={near[0]}?",
+        )
+    return value
+
+
+def names(name: str, value: str, example: str = "jack,sarah") -> tuple[str, ...]:
+    """Different names with commas between them."""
+    found = tuple(part.strip() for part in value.split(","))
+    if not all(found) or len(set(found)) < len(found):
+        raise InvalidInput(
+            f"{name} takes different names with commas between them, not {value!r}",
+            place=f"--set {name}={value}",
+            hint=f"for example {name}={example}",
+        )
+    return found
+
+
+def unknown(model: str, what: str, name: str, known: Iterable[str], *, place: str) -> InvalidInput:
+    """The error for a name that the model does not have."""
+    near = get_close_matches(name, list(known), n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+    return InvalidInput(f"the {model} model has no {what} {name!r}", place=place, hint=hint)
