@@ -1,23 +1,27 @@
 """Predicates over the columns of one table, as values.
 
 Only positive forms are stored: `negated` pushes NOT down to the leaves. A comparison with null is then simply false,
-and SQL's third truth value is not needed.
+and SQL's third truth value is not needed. Forms with the same fields are dataclasses: a named tuple equals every other
+tuple with its values, and «always» must not equal «never».
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from lakeproof.errors import InvalidInput
 from lakeproof.format import Value
 
 
-class Always(NamedTuple):
+@dataclass(frozen=True)
+class Always:
     """True of every row."""
 
 
-class Never(NamedTuple):
+@dataclass(frozen=True)
+class Never:
     """True of no row."""
 
 
@@ -58,13 +62,15 @@ class Opaque(NamedTuple):
     text: str
 
 
-class And(NamedTuple):
+@dataclass(frozen=True)
+class And:
     """All parts match."""
 
     parts: tuple[Expression, ...]
 
 
-class Or(NamedTuple):
+@dataclass(frozen=True)
+class Or:
     """Some part matches."""
 
     parts: tuple[Expression, ...]

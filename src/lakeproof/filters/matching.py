@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from lakeproof.filters.expression import (
+    NEVER,
     Always,
     And,
     Compare,
@@ -24,7 +27,7 @@ from lakeproof.filters.expression import (
     StartsWith,
     negated,
 )
-from lakeproof.filters.transforms import applied, is_monotone, parsed
+from lakeproof.filters.transforms import applied, is_known, is_monotone, parsed
 from lakeproof.format import Bounds, DataFile, DeleteFile, PartitionSpec, Row, TableShape, Value
 
 _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -96,8 +99,20 @@ def must_match_file(expression: Expression, file: DataFile, shape: TableShape) -
         return isinstance(expression, Always) or (
             isinstance(expression, Or) and any(must_match_file(part, file, shape) for part in expression.parts)
         )
+    expression = _without_nulls(expression)
+    if isinstance(expression, Never):
+        return False
     nulls = not isinstance(expression, IsNull) and may_match_file(IsNull(expression.column), file, shape)
     return not nulls and not may_match_file(negated(expression), file, shape)
+
+
+def _without_nulls(leaf: Leaf) -> Leaf | Never:
+    """The leaf without null literals: no comparison with null is ever true, and so is its negation not."""
+    if isinstance(leaf, Compare) and leaf.value is None:
+        return NEVER
+    if isinstance(leaf, In) and None in leaf.values:
+        return NEVER if leaf.negative else In(leaf.column, tuple(one for one in leaf.values if one is not None))
+    return leaf
 
 
 _Partition = Mapping[str, tuple[tuple[str, Value], ...]]
@@ -106,7 +121,7 @@ _Partition = Mapping[str, tuple[tuple[str, Value], ...]]
 def _partition_values(spec: PartitionSpec, partition: tuple[Value, ...]) -> _Partition:
     known: dict[str, tuple[tuple[str, Value], ...]] = {}
     for field, value in zip(spec, partition, strict=False):
-        if parsed(field.transform)[0] != "void":
+        if is_known(field.transform) and parsed(field.transform)[0] != "void":
             known[field.column] = (*known.get(field.column, ()), (field.transform, value))
     return known
 
@@ -152,6 +167,8 @@ def _interval_allows(op: str, value: Any, known: Bounds) -> bool:
     lower, upper = (None if one is not None and one != one else one for one in (known.lower, known.upper))
     if isinstance(value, float) and value != value:
         return True
+    _expect_comparable(value, lower)
+    _expect_comparable(value, upper)
     if op in ("=", "<", "<=") and lower is not None and not _OPERATORS["<" if op == "<" else "<="](lower, value):
         return False
     nan_possible = isinstance(upper, float) and known.has_nans and op != "="
@@ -166,6 +183,9 @@ def _partition_allows(leaf: Leaf, transform: str, there: Value) -> bool:
         return (there is None) != leaf.negative
     if there is None:
         return False  # only null is transformed to null, and no other leaf matches null
+    if transform == "identity" or parsed(transform)[0] == "truncate":
+        for value in _literals(leaf):
+            _expect_comparable(value, there, exactly=transform != "identity")
     if transform == "identity":
         return _leaf_matches(leaf, there)
     match leaf:
@@ -185,3 +205,34 @@ def _transformed_allows(transform: str, op: str, value: Value, there: Any) -> bo
         return True
     edge: Any = applied(transform, value)  # x < value implies transform(x) <= transform(value)
     return bool(there <= edge if op in ("<", "<=") else there >= edge)
+
+
+def _literals(leaf: Leaf) -> tuple[Value, ...]:
+    match leaf:
+        case Compare(_, _, value):
+            return (value,)
+        case In(_, values):
+            return values
+        case StartsWith(_, prefix):
+            return (prefix,)
+    return ()
+
+
+def _expect_comparable(literal: Value, known: Value, *, exactly: bool = False) -> None:
+    """Raises TypeError where SQL would cast before it compares: a date and a string, a decimal and a double.
+
+    `exactly`: truncation also depends on the type, and of a decimal on its scale.
+    """
+    if literal is None or known is None:
+        return
+    kinds = {type(literal), type(known)}
+    if len(kinds) > 1:
+        fits = not exactly and (kinds <= {int, float} or kinds <= {int, Decimal})
+    elif isinstance(literal, datetime) and isinstance(known, datetime):
+        fits = (literal.tzinfo is None) == (known.tzinfo is None)
+    elif isinstance(literal, Decimal) and isinstance(known, Decimal) and exactly:
+        fits = literal.as_tuple().exponent == known.as_tuple().exponent
+    else:
+        fits = True
+    if not fits:
+        raise TypeError(f"{literal!r} and {known!r} do not compare")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from lakeproof.errors import InvalidInput
@@ -13,10 +13,16 @@ _EPOCH = date(1970, 1, 1)
 _PATTERN = re.compile(r"^(identity|void|year|month|day|hour|bucket|truncate)(?:\[(\d+)\])?$")
 
 
+def is_known(transform: str) -> bool:
+    """Whether this is a transform that we can apply; a table of the future may have others."""
+    found = _PATTERN.match(transform)
+    return found is not None and (found[1] in ("bucket", "truncate")) == bool(int(found[2] or 0))
+
+
 def parsed(transform: str) -> tuple[str, int]:
     """The name and the width of a transform such as `bucket[16]`."""
     found = _PATTERN.match(transform)
-    if not found or (found[1] in ("bucket", "truncate")) != bool(found[2]):
+    if found is None or not is_known(transform):
         raise InvalidInput(
             f"{transform!r} is not a partition transform",
             hint="use identity, void, year, month, day, hour, bucket[n] or truncate[n]",
@@ -75,8 +81,8 @@ def _hash(value: Value) -> int:
     """Murmur3 of the bytes that the specification gives each type."""
     if isinstance(value, datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=UTC)
-        micros = (moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1_000_000
-        return murmur3(round(micros).to_bytes(8, "little", signed=True))
+        micros = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+        return murmur3(micros.to_bytes(8, "little", signed=True))
     if isinstance(value, date):
         return murmur3((value - _EPOCH).days.to_bytes(8, "little", signed=True))
     if isinstance(value, int) and not isinstance(value, bool):
