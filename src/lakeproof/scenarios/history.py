@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from lakeproof.commit import Commit, CommitWith, Policy, TableChange, new_snapshot
-from lakeproof.format import DeleteFile, Row, Snapshot, TableShape, TableState, lineage, visible
+from lakeproof.format import (
+    DeleteContent,
+    DeleteFile,
+    Row,
+    Snapshot,
+    TableShape,
+    TableState,
+    equality_hits,
+    lineage,
+    rows_of,
+    visible,
+)
 
 
 class History:
@@ -59,6 +70,10 @@ class History:
         return change._replace(added_delete_files=tuple(map(self._delete_named, change.added_delete_files))), answer
 
     def _delete_named(self, file: DeleteFile) -> DeleteFile:
+        """Give a new delete file its name, and an equality delete the rows that it hits in this head."""
         if not file.path.startswith("+"):
             return file
+        if file.content is DeleteContent.EQUALITY:
+            hits = ((data.path, equality_hits(data, file, self.shape.columns)) for data in self.head.data_files)
+            file = file._replace(positions=rows_of(hits))
         return file._replace(path=f"delete-{len(self.snapshots) + 1}{file.path}")

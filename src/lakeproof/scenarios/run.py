@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from lakeproof.commit import Policy
 from lakeproof.errors import InvalidInput
 from lakeproof.format import Row
-from lakeproof.scenarios.text import Outcome, Rows, Scenario, Step
+from lakeproof.scenarios.text import Line, Outcome, Rows, Scenario, Seen, Step
 
 
 class Runner(Protocol):
@@ -19,6 +19,9 @@ class Runner(Protocol):
 
     def rows(self) -> tuple[Row, ...]:
         """What a reader sees now."""
+
+    def seen(self, what: str) -> tuple[str, ...] | None:
+        """The names of the live `files`, or the operations of the `snapshots`; `None`: this runner cannot tell."""
 
 
 MakeRunner = Callable[[Scenario, Policy], Runner]
@@ -37,7 +40,7 @@ class Difference(NamedTuple):
         return f"line {self.line}, {self.policy}: {self.what} should be «{self.expected}», is «{self.got}»"
 
 
-def expected_under(scenario: Scenario, policy: str) -> tuple[Step | Rows, ...]:
+def expected_under(scenario: Scenario, policy: str) -> tuple[Line, ...]:
     """The scenario's lines as they must go under this policy: a `differs` line replaces the last one like it."""
     lines = list(scenario.steps)
     for name, changed in scenario.differs:
@@ -54,10 +57,12 @@ def expected_under(scenario: Scenario, policy: str) -> tuple[Step | Rows, ...]:
     return tuple(lines)
 
 
-def _same(line: Step | Rows, change: Step | Rows) -> bool:
-    if isinstance(line, Rows) or isinstance(change, Rows):
-        return isinstance(line, Rows) and isinstance(change, Rows)
-    return (line.actor, line.verb) == (change.actor, change.verb)
+def _same(line: Line, change: Line) -> bool:
+    if isinstance(line, Step) and isinstance(change, Step):
+        return (line.actor, line.verb) == (change.actor, change.verb)
+    if isinstance(line, Seen) and isinstance(change, Seen):
+        return line.what == change.what
+    return isinstance(line, Rows) and isinstance(change, Rows)
 
 
 def policies_of(scenario: Scenario) -> tuple[str, ...]:
@@ -68,18 +73,27 @@ def policies_of(scenario: Scenario) -> tuple[str, ...]:
 def differences(scenario: Scenario, policy: Policy, make: MakeRunner) -> tuple[Difference, ...]:
     """Where a run under this policy differs from the text."""
     runner = make(scenario, policy)
-    found = []
-    for line in expected_under(scenario, policy.name):
-        if isinstance(line, Rows):
-            got = sorted(runner.rows(), key=repr)
-            if got != sorted(line.rows, key=repr):
-                found.append(Difference(policy.name, line.line, "rows", _listed(line.rows), _listed(tuple(got))))
-            continue
-        outcome = runner.step(line)
-        if line.expected is not None and outcome != _completed(line.expected, outcome):
-            what = f"{line.actor} {line.verb}"
-            found.append(Difference(policy.name, line.line, what, str(line.expected), str(outcome)))
-    return tuple(found)
+    lines = expected_under(scenario, policy.name)
+    return tuple(found for line in lines if (found := difference(line, runner, policy.name)) is not None)
+
+
+def difference(line: Line, runner: Runner, policy: str) -> Difference | None:
+    """Take this line; say where the runner differs from it."""
+    if isinstance(line, Rows):
+        rows = sorted(runner.rows(), key=repr)
+        if rows != sorted(line.rows, key=repr):
+            return Difference(policy, line.line, "rows", _listed(line.rows), _listed(tuple(rows)))
+        return None
+    if isinstance(line, Seen):
+        names = runner.seen(line.what)
+        ordered = line.what == "snapshots"
+        if names is None or (names == line.names if ordered else sorted(names) == sorted(line.names)):
+            return None
+        return Difference(policy, line.line, line.what, " ".join(line.names) or "none", " ".join(names) or "none")
+    outcome = runner.step(line)
+    if line.expected is None or outcome == _completed(line.expected, outcome):
+        return None
+    return Difference(policy, line.line, f"{line.actor} {line.verb}", str(line.expected), str(outcome))
 
 
 def _completed(expected: Outcome, got: Outcome | None) -> Outcome:

@@ -3,7 +3,8 @@
     w1  rowdelta  add-deletes A_del  from 1  exists A  filter data = 'u'  checks no_new_delete_files
 
 A name's ending says what a delete file is: `A_del` deletes positions of data file A, `A_dv` is a deletion vector of A,
-`A_eq` an equality delete in A's partition. A data file is declared with its columns' values: `A(data=u, id=0..4)`.
+`A_eq` an equality delete in A's partition. A data file is declared with its columns' values: `A(data=u, id=0..4)`, or
+with its partition alone, as a file without statistics: `A[0]`.
 """
 
 from __future__ import annotations
@@ -51,10 +52,15 @@ _CLAUSES = (
 
 
 class FileDeclaration(NamedTuple):
-    """A data file by name: (column, lower, upper) of each column whose values are known."""
+    """A data file by name: (column, lower, upper) of each column whose values are known.
+
+    `partition` is `None` when it follows from the columns' values.
+    """
 
     name: str
     columns: tuple[tuple[str, Value, Value], ...] = ()
+    partition: tuple[Value, ...] | None = None
+    place: str = ""
 
 
 class ApiCall(NamedTuple):
@@ -106,18 +112,18 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def file_declarations(text: str, place: str) -> tuple[FileDeclaration, ...]:
-    """Names with their columns: `A(data=u, id=0..4) B`."""
+    """Names with their columns or their partition: `A(data=u, id=0..4) B[0] C`."""
     found, end = [], 0
-    for match in re.finditer(r"\s*([\w']+)(?:\(([^)]*)\))?\s*,?", text):
+    for match in re.finditer(r"\s*(\w+)(?:\[([^]]*)\])?(?:\(([^)]*)\))?\s*,?", text):
         if match.start() != end:
             break
         end = match.end()
-        columns = tuple(_column(part, place) for part in (match[2] or "").split(",") if part.strip())
-        found.append(FileDeclaration(match[1], columns))
-    if end != len(text):
-        raise InvalidInput(
-            f"«{text[end:].strip()}» is not a list of files", place=place, hint="write A(data=u, id=0..4) B"
-        )
+        columns = tuple(_column(part, place) for part in (match[3] or "").split(",") if part.strip())
+        partition = None if match[2] is None else tuple(_value(part) for part in match[2].split(","))
+        found.append(FileDeclaration(match[1], columns, partition, place))
+    if text[end:].strip():
+        hint = "write A(data=u, id=0..4) B[0] C"
+        raise InvalidInput(f"«{text[end:].strip()}» is not a list of files", place=place, hint=hint)
     return tuple(found)
 
 
@@ -130,4 +136,7 @@ def _column(text: str, place: str) -> tuple[str, Value, Value]:
 
 
 def _value(word: str) -> Value:
-    return int(word) if re.fullmatch(r"-?\d+", word.strip()) else word.strip().strip("'")
+    word = word.strip()
+    if word == "null":
+        return None
+    return int(word) if re.fullmatch(r"-?\d+", word) else word.strip("'")

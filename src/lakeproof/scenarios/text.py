@@ -12,7 +12,9 @@
     rows    jack blue
     differs iceberg-spark: w2 commit ok      # the row survives its DELETE
 
-Every error names the line. Several rows stand on one line with `;` between them; `rows none` is an empty table.
+Before the first step `rows` and `files` say what is in the table, after it what must be; `snapshots` says what each
+commit so far was. `policy-of w2 iceberg-spark` lets one actor keep a policy of its own. Every error names the line.
+Several rows stand on one line with `;` between them; `rows none` is an empty table.
 """
 
 from __future__ import annotations
@@ -22,26 +24,26 @@ import shlex
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from lakeproof.commit import Isolation, Mode
+from lakeproof.commit import POLICIES
+from lakeproof.commit.checks import ALL_CHECKS
+from lakeproof.commit.policy_text import one_of
 from lakeproof.errors import InvalidInput
-from lakeproof.filters.transforms import parsed
-from lakeproof.format import PartitionField, Row, TableShape, Value
+from lakeproof.format import Operation, Row, Value
 from lakeproof.scenarios.table_api import API_VERBS, ApiCall, FileDeclaration, api_call, file_declarations
+from lakeproof.scenarios.table_line import Table, known_columns, table_line
 
-SQL_VERBS = (
-    "scan",
-    "write",
-    "validate",
-    "swap",
-    "swap-unanswered",
-    "swap-delayed",
-    "arrives",
-    "commit",
-    "crash",
-    "expire",
-)
+_WITHOUT_ANSWER = ("write", "crash")
+_WITH_TEXT = {
+    "scan": "the SQL that is run",
+    "expire": "the number of a snapshot",
+    "set": "what is set, such as «format v3»",
+}
+_WITH_ANSWER = ("validate", "swap", "swap-unanswered", "swap-delayed", "arrives", "commit")
+SQL_VERBS = (*_WITH_TEXT, *_WITHOUT_ANSWER, *_WITH_ANSWER)
 OUTCOMES = ("ok re-run", "ok", "already committed", "conflict", "rejected", "unknown", "nothing left")
-_HEADERS = ("table", "policy", "rows", "files", "source", "differs")
+HISTORY_KNOWN = "history_known"
+"""Not a check of the table: the window itself has a hole."""
+_HEADERS = ("table", "policy", "policy-of", "rows", "files", "snapshots", "source", "differs")
 _DEFAULT_COLUMNS = ("name", "color", "letter")
 
 
@@ -75,14 +77,15 @@ class Rows(NamedTuple):
     rows: tuple[Row, ...]
 
 
-class Table(NamedTuple):
-    """How the scenario's table is set up."""
+class Seen(NamedTuple):
+    """A line that names the live `files`, or the operations of the `snapshots` so far."""
 
-    shape: TableShape
-    update_mode: Mode = Mode.MERGE_ON_READ
-    delete_mode: Mode = Mode.MERGE_ON_READ
-    isolation: Isolation = Isolation.SNAPSHOT
-    dynamic_overwrite: bool = False
+    line: int
+    what: str
+    names: tuple[str, ...]
+
+
+Line = Step | Rows | Seen
 
 
 class Scenario(NamedTuple):
@@ -95,8 +98,9 @@ class Scenario(NamedTuple):
     policies: tuple[str, ...]
     files: tuple[FileDeclaration, ...]
     rows: tuple[tuple[Row, ...], ...]  # one data file each
-    steps: tuple[Step | Rows, ...]
-    differs: tuple[tuple[str, tuple[Step | Rows, ...]], ...] = ()  # policy, the lines that are otherwise there
+    steps: tuple[Line, ...]
+    differs: tuple[tuple[str, tuple[Line, ...]], ...] = ()  # policy, the lines that are otherwise there
+    policy_of: tuple[tuple[str, str], ...] = ()  # actor, the policy that it keeps whatever is tried
 
 
 def parse(text: str, *, name: str = "scenario") -> Scenario:
@@ -110,92 +114,119 @@ def parse(text: str, *, name: str = "scenario") -> Scenario:
 class _Reader:
     def __init__(self, name: str) -> None:
         self.name, self.title, self.source = name, "", ""
-        self.table: Table | None = None
-        self.table_line = ""
+        self.table, self.table_place = table_line("", ""), f"{name}:1"
         self.policies: tuple[str, ...] = ()
+        self.policy_of: list[tuple[str, str]] = []
         self.files: list[FileDeclaration] = []
-        self.initial: list[tuple[Row, ...]] = []
-        self.steps: list[Step | Rows] = []
-        self.differs: list[tuple[str, tuple[Step | Rows, ...]]] = []
+        self.initial: list[Rows] = []
+        self.steps: list[Line] = []
+        self.differs: list[tuple[str, tuple[Line, ...]]] = []
 
     def line(self, number: int, raw: str) -> None:
         if raw.lstrip().startswith("#"):
             self.title = self.title or raw.strip("# ").strip()
             return
-        words = _without_comment(raw).split(None, 1)
+        words = re.sub(r"\s+#\s.*$", "", raw).strip().split(None, 1)
         if not words:
             return
         place, rest = f"{self.name}:{number}", words[1].strip() if len(words) > 1 else ""
         if words[0] in _HEADERS:
-            getattr(self, f"_{words[0]}")(rest, number, place)
+            getattr(self, f"_{words[0].replace('-', '_')}")(rest, number, place)
         else:
             self.steps.append(_step(words[0], rest, number, place))
 
     def _table(self, rest: str, number: int, place: str) -> None:
-        self.table, self.table_line = _table(rest, place), rest
+        self.table, self.table_place = table_line(rest, place), place
 
     def _policy(self, rest: str, number: int, place: str) -> None:
-        self.policies = tuple(word.strip() for word in rest.split(","))
+        names = (word.strip() for word in rest.split(","))
+        self.policies = tuple(one_of(name, tuple(POLICIES), "a policy", place=place) for name in names)
+
+    def _policy_of(self, rest: str, number: int, place: str) -> None:
+        actor, _, policy = rest.partition(" ")
+        self.policy_of.append((actor, one_of(policy.strip(), tuple(POLICIES), "a policy", place=place)))
 
     def _source(self, rest: str, number: int, place: str) -> None:
         self.source = rest
 
     def _files(self, rest: str, number: int, place: str) -> None:
-        self.files.extend(file_declarations(rest, place))
+        if self.steps:
+            self.steps.append(_seen("files", rest, number, place))
+        else:
+            self.files.extend(file_declarations(rest, place))
+
+    def _snapshots(self, rest: str, number: int, place: str) -> None:
+        self.steps.append(_seen("snapshots", rest, number, place))
 
     def _rows(self, rest: str, number: int, place: str) -> None:
-        rows = _rows(rest)
+        rows = Rows(number, _rows(rest, place))
         if self.steps:
-            self.steps.append(Rows(number, rows))
-        elif rows:
+            self.steps.append(rows)
+        elif rows.rows:
             self.initial.append(rows)
 
     def _differs(self, rest: str, number: int, place: str) -> None:
         policy, colon, lines = rest.partition(":")
         if not colon:
             raise InvalidInput("A `differs` line is «differs POLICY: actor verb outcome»", place=place)
-        changed: list[Step | Rows] = []
-        for part in lines.split("|"):
-            actor, _, tail = part.strip().partition(" ")
-            changed.append(Rows(number, _rows(tail)) if actor == "rows" else _step(actor, tail.strip(), number, place))
-        self.differs.append((policy.strip(), tuple(changed)))
+        name = one_of(policy.strip(), tuple(POLICIES), "a policy", place=place)
+        changed = tuple(_changed(part.strip(), number, place) for part in lines.split("|"))
+        self.differs.append((name, changed))
 
     def finished(self) -> Scenario:
         place = f"{self.name}:1"
         if not self.policies:
-            raise InvalidInput(
-                "The scenario names no policy", place=place, hint="add a line such as «policy  lakeproof»"
-            )
+            hint = "add a line such as «policy  lakeproof»"
+            raise InvalidInput("The scenario names no policy", place=place, hint=hint)
         if not any(isinstance(step, Step) for step in self.steps):
-            raise InvalidInput(
-                "The scenario has no step", place=place, hint="add lines such as «w1  scan  DELETE FROM t …»"
-            )
-        table = self.table or _table("", place)
-        width = max((len(row) for rows in self.initial for row in rows), default=0)
-        if not table.shape.columns:
-            columns = _DEFAULT_COLUMNS[:width] if width else _DEFAULT_COLUMNS[:2]
-            table = table._replace(shape=table.shape._replace(columns=columns))
+            hint = "add lines such as «w1  scan  DELETE FROM t …»"
+            raise InvalidInput("The scenario has no step", place=place, hint=hint)
         return Scenario(
-            self.name,
-            self.title,
-            self.source,
-            table,
-            self.policies,
-            tuple(self.files),
-            tuple(self.initial),
-            tuple(self.steps),
-            tuple(self.differs),
+            name=self.name,
+            title=self.title,
+            source=self.source,
+            table=self._known_table(),
+            policies=self.policies,
+            files=tuple(self.files),
+            rows=tuple(rows.rows for rows in self.initial),
+            steps=tuple(self.steps),
+            differs=tuple(self.differs),
+            policy_of=tuple(self.policy_of),
         )
 
+    def _known_table(self) -> Table:
+        """The table with its columns, which every row and partition must fit."""
+        table, every = self.table, [line for line in (*self.initial, *self.steps) if isinstance(line, Rows)]
+        if not table.shape.columns:
+            width = max((len(row) for line in self.initial for row in line.rows), default=2)
+            table = table._replace(shape=table.shape._replace(columns=_DEFAULT_COLUMNS[:width]))
+        columns = table.shape.columns
+        for line in every:
+            for row in line.rows:
+                if len(row) != len(columns):
+                    text = f"A row has {len(row)} values, the table {len(columns)} columns"
+                    hint = f"the columns are {', '.join(columns)}"
+                    raise InvalidInput(text, place=f"{self.name}:{line.line}", hint=hint)
+        known_columns(table.shape.specs[0], columns, self.table_place)
+        return table
 
-def _without_comment(raw: str) -> str:
-    return re.sub(r"\s+#\s.*$", "", raw).strip()
+
+def _changed(part: str, number: int, place: str) -> Line:
+    first, _, tail = part.partition(" ")
+    if first == "rows":
+        return Rows(number, _rows(tail, place))
+    if first in ("files", "snapshots"):
+        return _seen(first, tail, number, place)
+    return _step(first, tail.strip(), number, place)
 
 
-def _rows(text: str) -> tuple[Row, ...]:
+def _rows(text: str, place: str) -> tuple[Row, ...]:
     if text.strip() in ("none", ""):
         return ()
-    return tuple(tuple(_value(word) for word in shlex.split(part)) for part in text.split(";"))
+    try:
+        return tuple(tuple(_value(word) for word in shlex.split(part)) for part in text.split(";"))
+    except ValueError as error:
+        raise InvalidInput(f"«{text}» is not a list of rows: {error}", place=place) from None
 
 
 def _value(word: str) -> Value:
@@ -204,59 +235,12 @@ def _value(word: str) -> Value:
     return int(word) if re.fullmatch(r"-?\d+", word) else word
 
 
-_TABLE_WORDS = re.compile(
-    r"""\s*(?:
-      (?P<command>update|delete)?\s*(?P<mode>merge-on-read|copy-on-write)
-    | (?P<isolation>snapshot|serializable)(?:\s+isolation)?
-    | format\s+v(?P<version>[123])
-    | partitioned\s+by\s+(?P<partition>.+)
-    | columns\s+(?P<columns>.+)
-    | (?P<insensitive>case-insensitive)
-    | (?P<dynamic>dynamic\s+overwrite)
-    )\s*$""",
-    re.VERBOSE,
-)
-
-
-def _table(text: str, place: str) -> Table:
-    shape, table = TableShape(columns=()), Table(TableShape(columns=()))
-    for part in re.split(r",(?![^(\[]*[)\]])", text) if text else ():
-        found = _TABLE_WORDS.match(part)
-        if not found:
-            hint = (
-                "merge-on-read, copy-on-write, snapshot isolation, serializable, format v2, partitioned by …, columns …"
-            )
-            raise InvalidInput(f"«{part.strip()}» says nothing of a table", place=place, hint=hint)
-        if found["mode"]:
-            mode = Mode(found["mode"])
-            if found["command"] != "delete":
-                table = table._replace(update_mode=mode)
-            if found["command"] != "update":
-                table = table._replace(delete_mode=mode)
-        elif found["isolation"]:
-            table = table._replace(isolation=Isolation(found["isolation"]))
-        elif found["version"]:
-            shape = shape._replace(format_version=int(found["version"]))
-        elif found["partition"]:
-            shape = shape._replace(specs=(tuple(_field(word, place) for word in found["partition"].split()),))
-        elif found["columns"]:
-            shape = shape._replace(columns=tuple(found["columns"].split()))
-        elif found["insensitive"]:
-            shape = shape._replace(case_sensitive=False)
-        else:
-            table = table._replace(dynamic_overwrite=True)
-    return table._replace(shape=shape)
-
-
-def _field(word: str, place: str) -> PartitionField:
-    found = re.fullmatch(r"([a-z]+(?:\[\d+\])?)\((\w+)\)", word)
-    if not found:
-        return PartitionField(word)
-    try:
-        parsed(found[1])
-    except InvalidInput as error:
-        raise InvalidInput(error.message, place=place, hint=error.hint) from None
-    return PartitionField(found[2], found[1])
+def _seen(what: str, text: str, number: int, place: str) -> Seen:
+    names = () if text.strip() == "none" else tuple(re.split(r"[,\s]+", text.strip()))
+    if what == "snapshots":
+        known = tuple(str(operation) for operation in Operation)
+        names = tuple(one_of(name, known, "an operation", place=place) for name in names)
+    return Seen(number, what, names)
 
 
 def _step(actor: str, rest: str, number: int, place: str) -> Step:
@@ -264,26 +248,28 @@ def _step(actor: str, rest: str, number: int, place: str) -> Step:
     tail = tail.strip()
     if verb in API_VERBS:
         return Step(number, actor, verb, tail, api_call(verb, tail, place))
-    if verb not in SQL_VERBS:
-        near = get_close_matches(verb or actor, (*SQL_VERBS, *API_VERBS, *_HEADERS), n=1)
-        hint = f"did you mean {near[0]}?" if near else f"verbs are {', '.join((*SQL_VERBS, *API_VERBS))}"
-        raise InvalidInput(f"«{verb or actor}» is neither a verb nor a header", place=place, hint=hint)
-    if verb == "scan" and not tail:
-        raise InvalidInput("`scan` needs the SQL that is run", place=place)
-    if verb == "expire":
-        if not tail.isdigit():
-            raise InvalidInput("`expire` needs the number of a snapshot", place=place)
+    if verb in _WITH_ANSWER:
+        return Step(number, actor, verb, "", None, _outcome(tail, place) if tail else None)
+    if verb in _WITHOUT_ANSWER and tail:
+        raise InvalidInput(f"`{verb}` has no answer, so nothing may follow it", place=place)
+    if verb in _WITH_TEXT and (not tail or (verb == "expire" and not tail.isdigit())):
+        raise InvalidInput(f"`{verb}` needs {_WITH_TEXT[verb]}", place=place)
+    if verb in SQL_VERBS:
         return Step(number, actor, verb, tail)
-    if verb in ("scan", "write", "crash"):
-        return Step(number, actor, verb, tail)
-    return Step(number, actor, verb, "", None, _outcome(tail, place) if tail else None)
+    verbs = (*SQL_VERBS, *API_VERBS)
+    near = get_close_matches(actor, _HEADERS, n=1) or get_close_matches(verb, verbs, n=1)
+    wrong = actor if not verb or (near and near[0] in _HEADERS) else verb
+    hint = f"did you mean {near[0]}?" if near else f"verbs are {', '.join(verbs)}"
+    raise InvalidInput(f"«{wrong}» is neither a verb nor a header", place=place, hint=hint)
 
 
 def _outcome(text: str, place: str) -> Outcome:
     words = " ".join(text.split())
     if words.startswith("conflict"):
-        found = re.fullmatch(r"conflict(?: (\w+))?(?: snapshot (\d+))?", words)
+        found = re.fullmatch(r"conflict(?: (\w+))??(?: snapshot (\d+))?", words)
         if found:
+            if found[1]:
+                one_of(found[1], (*ALL_CHECKS, HISTORY_KNOWN), "a check", place=place)
             return Outcome("conflict", found[1], int(found[2]) if found[2] else None)
     elif words in OUTCOMES:
         return Outcome(words)

@@ -1,0 +1,55 @@
+"""The SQL of a `scan` line as a command on the scenario's table, with every column known."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from lakeproof.commit import Command
+from lakeproof.commit.row_command import RowCommand
+from lakeproof.errors import InvalidInput
+from lakeproof.filters import Expression, bound
+from lakeproof.format import TableShape
+from lakeproof.sql.row_commands import row_command
+
+_UPSERT = "upsert into "
+
+
+@lru_cache(maxsize=4096)
+def command_of(text: str, shape: TableShape, dynamic_overwrite: bool, place: str) -> RowCommand:
+    """The command; `UPSERT INTO t VALUES …` is a streaming engine's: equality deletes of the first column, and rows."""
+    upserts = text.lower().startswith(_UPSERT)
+    command = row_command(
+        f"INSERT INTO {text[len(_UPSERT) :]}" if upserts else text,
+        shape.columns,
+        place=place,
+        dynamic_overwrite=dynamic_overwrite,
+        partition_columns=tuple(field.column for field in shape.specs[-1]),
+    )
+    if upserts:
+        command = command._replace(command=Command.UPSERT, text=text)
+    try:
+        return _bound(command, shape)
+    except InvalidInput as error:
+        raise InvalidInput(error.message, place=place, hint=error.hint) from None
+
+
+def _bound(command: RowCommand, shape: TableShape) -> RowCommand:
+    """The command with each predicate's columns spelled as the table spells them."""
+
+    def spelled(where: Expression, columns: tuple[str, ...] = shape.columns) -> Expression:
+        return bound(where, columns, case_sensitive=shape.case_sensitive)
+
+    select, merge = command.select, command.merge
+    if merge is not None:
+        of_source = merge.source_columns
+        clauses = tuple(
+            one._replace(condition=spelled(one.condition, of_source if one.when == "not matched" else shape.columns))
+            for one in merge.clauses
+        )
+        merge = merge._replace(clauses=clauses)
+    return command._replace(
+        where=spelled(command.where),
+        exists=tuple(one._replace(where=spelled(one.where)) for one in command.exists),
+        select=select._replace(where=spelled(select.where)) if select else None,
+        merge=merge,
+    )
