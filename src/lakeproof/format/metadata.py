@@ -45,13 +45,18 @@ def deleted_rows(file: DataFile, delete_files: tuple[DeleteFile, ...], columns: 
     gone = 0
     for delete in delete_files:
         if delete.content is DeleteContent.EQUALITY:
-            if delete.sequence_number > file.sequence_number:
+            if delete.sequence_number > file.sequence_number and _same_partition(file, delete):
                 gone |= equality_hits(file, delete, columns)
         elif delete.sequence_number >= file.sequence_number and delete.positions:
             for path, rows in delete.positions:
                 if path == file.path:
                     gone |= rows
     return gone & file.all_rows
+
+
+def _same_partition(file: DataFile, delete: DeleteFile) -> bool:
+    """An equality delete stays inside its partition; one without a partition reaches them all."""
+    return not delete.partition or (delete.spec_id, delete.partition) == (file.spec_id, file.partition)
 
 
 def equality_hits(file: DataFile, delete: DeleteFile, columns: tuple[str, ...]) -> RowSet:
