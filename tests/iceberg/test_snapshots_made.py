@@ -1,5 +1,6 @@
 """Every kind of commit makes one snapshot that PyIceberg reads, with the counters of Apache Iceberg."""
 
+import uuid
 from typing import Any
 
 import numpy as np
@@ -158,7 +159,7 @@ def merge_on_read(table: Table, command: Command, positions: dict[str, list[int]
     change = TableChange(
         command,
         Mode.MERGE_ON_READ,
-        command_id="m",
+        command_id=str(uuid.uuid4()),
         scan_snapshot=head(table),
         targets=targets,
         required_data_files=tuple(positions),

@@ -326,7 +326,7 @@ def _seconds(table: Table, name: str, default_ms: int) -> float:
 
 
 def _wait(table: Table, retries: int) -> float:
-    """Longer after each lost swap, and never in step with the others."""
+    """Longer after each lost swap, but no more than 16 times: a commit is short. Never in step with the others."""
     shortest = _seconds(table, "commit.retry.min-wait-ms", 100)
     longest = _seconds(table, "commit.retry.max-wait-ms", 60_000)
-    return float(min(longest, shortest * 2.0 ** min(retries, 30)) * random.uniform(0.1, 0.5))
+    return float(min(longest, shortest * 2.0 ** min(retries, 4)) * random.uniform(0.1, 0.5))

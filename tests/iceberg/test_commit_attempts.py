@@ -1,0 +1,360 @@
+"""A commit among others: lost swaps, unknown outcomes, conflicts, kills. No row is lost or doubled by any of them."""
+
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from lakehouse import Lakehouse, files_below, insert, people, rows_of, write
+from sqlalchemy import event
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
+from test_snapshots_made import committed, head, merge_on_read
+
+from lakeproof.commit import Command, Conflict, Isolation, Mode, RunAgain, TableChange
+from lakeproof.errors import CommitConflict, CommitRejected, CommitUnknown, InvalidInput
+from lakeproof.filters import Compare
+from lakeproof.format import Move, all_rows, row_set
+from lakeproof.iceberg import catalogs
+from lakeproof.iceberg.catalogs import open_catalog
+from lakeproof.iceberg.commit import METADATA_WRITTEN, SWAPPED, commit_change
+from lakeproof.iceberg.expire import expire_snapshots
+from lakeproof.iceberg.operations import Options, append
+from lakeproof.iceberg.orphans import remove_orphan_files
+from lakeproof.iceberg.physical import NewFiles
+from lakeproof.iceberg.planning import plan
+from lakeproof.iceberg.tables import load_table
+from lakeproof.iceberg.types import Table
+from lakeproof.iceberg.values import data_file_values
+
+FAST = {"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "5"}
+
+
+def once(what: Any, at: str = METADATA_WRITTEN) -> Any:
+    """A hook that does something the first time that a phase is reached."""
+    left = [what]
+
+    def hook(phase: str) -> None:
+        if phase == at and left:
+            left.pop()()
+
+    return hook
+
+
+def orphans(table: Table) -> tuple[str, ...]:
+    return remove_orphan_files(table, older_than_ms=time.time_ns() // 1_000_000 + 1000, dry_run=True).files
+
+
+def test_a_lost_swap_is_tried_again_on_the_new_head(lake: Lakehouse) -> None:
+    table = insert(lake.create(properties=FAST), people(1))
+    hook = once(lambda: insert(lake.load(), people(2)))
+    answer = append(table, write(table, people(3)), Options(on_phase=hook))
+    assert answer.retries == 1
+    assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x"), (3, "x")]
+    assert [s.sequence_number for s in answer.table.metadata.snapshots] == [1, 2, 3]
+    assert orphans(answer.table) == ()
+
+
+def test_a_writer_that_started_from_an_old_head_does_not_even_try_it(lake: Lakehouse) -> None:
+    stale = insert(lake.create(), people(1))
+    insert(lake.load(), people(2))
+    assert append(stale, write(stale, people(3))).retries == 0
+    assert len(rows_of(lake.load())) == 3
+
+
+def test_the_phases_come_in_order(lake: Lakehouse) -> None:
+    seen: list[str] = []
+    table = lake.create()
+    append(table, write(table, people(1)), Options(on_phase=seen.append))
+    assert seen == [METADATA_WRITTEN, SWAPPED]
+
+
+def test_a_commit_that_may_not_retry_is_rejected_and_leaves_nothing(lake: Lakehouse) -> None:
+    table = insert(lake.create(properties={"commit.retry.num-retries": "0"}), people(1))
+    files = write(table, people(3))
+    hook = once(lambda: insert(lake.load(), people(2)))
+    with pytest.raises(CommitRejected):
+        append(table, files, Options(on_phase=hook))
+    assert rows_of(lake.load()) == [(1, "x"), (2, "x")]
+    assert orphans(lake.load()) == (files[0].file_path,)  # the data file is its writer's
+
+
+def test_a_command_that_committed_already_is_not_committed_again(lake: Lakehouse) -> None:
+    table = lake.create()
+    files = write(table, people(1))
+    first = append(table, files, Options(command_id="once"))
+    second = append(table, files, Options(command_id="once"))
+    assert second.snapshot_id == first.snapshot_id
+    assert len(lake.load().metadata.snapshots) == 1
+    assert orphans(lake.load()) == ()
+
+
+def fail_once(when: str, then: Any = None) -> None:
+    """The next event of that kind in the catalog's database fails without an answer."""
+
+    def fail(_about: Any) -> None:
+        event.remove(Session, when, fail)
+        if then is not None:
+            then()
+        raise OperationalError("update", {}, sqlite3.OperationalError("disk I/O error"))
+
+    event.listen(Session, when, fail)
+
+
+def test_an_unknown_outcome_that_was_a_commit_is_found(lake: Lakehouse) -> None:
+    table = insert(lake.create(properties=FAST), people(1))
+    hook = once(lambda: fail_once("after_commit"))
+    answer = append(table, write(table, people(2)), Options(on_phase=hook))
+    assert (answer.retries, len(answer.table.metadata.snapshots)) == (0, 2)
+    assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x")]
+
+
+def test_an_unknown_outcome_that_was_none_is_tried_again(lake: Lakehouse) -> None:
+    table = insert(lake.create(properties=FAST), people(1))
+    hook = once(lambda: fail_once("before_commit"))
+    answer = append(table, write(table, people(2)), Options(on_phase=hook))
+    assert len(answer.table.metadata.snapshots) == 2
+    assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x")]
+
+
+def test_an_outcome_that_nobody_can_look_up_stays_unknown_and_nothing_is_removed(lake: Lakehouse) -> None:
+    table = insert(lake.create(), people(1))
+    metadata = Path(table.location().removeprefix("file://")) / "metadata"
+    before = files_below(metadata)
+    hook = once(lambda: fail_once("before_commit", then=lambda: fail_once("do_orm_execute")))
+    with pytest.raises(CommitUnknown, match="nobody knows whether INSERT"):
+        append(table, write(table, people(2)), Options(on_phase=hook))
+    assert sorted(Path(name).suffix for name in files_below(metadata) - before) == [".avro", ".avro", ".json"]
+    assert rows_of(lake.load()) == [(1, "x")]
+
+
+def test_a_busy_database_is_a_lost_swap(lake: Lakehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogs, "BUSY_TIMEOUT_MS", 50)
+    catalog = open_catalog(lake.uri, lake.warehouse)
+    lake.create(properties=FAST)
+    table = load_table(catalog, "t")
+    holder = sqlite3.connect(lake.folder / "catalog.db", check_same_thread=False)
+    holder.execute("begin immediate")
+    threading.Timer(0.6, holder.rollback).start()
+    answer = append(table, write(table, people(1)))
+    assert answer.retries >= 2
+    assert rows_of(lake.load()) == [(1, "x")]
+
+
+def test_an_interrupt_before_the_swap_leaves_no_metadata(lake: Lakehouse) -> None:
+    table = insert(lake.create(), people(1))
+    files = write(table, people(2))
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        append(table, files, Options(on_phase=once(interrupt)))
+    assert rows_of(lake.load()) == [(1, "x")]
+    assert orphans(lake.load()) == (files[0].file_path,)
+
+
+@pytest.mark.parametrize("phase", [METADATA_WRITTEN, SWAPPED])
+def test_a_killed_writer_leaves_the_last_committed_state_and_only_orphans(lake: Lakehouse, phase: str) -> None:
+    insert(lake.create(), people(1))
+    code = f"""
+import os, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from pathlib import Path
+from lakehouse import Lakehouse, people, write
+from lakeproof.iceberg.operations import Options, append
+table = Lakehouse(Path({str(lake.folder)!r})).load()
+append(table, write(table, people(2)), Options(on_phase=lambda phase: phase == {phase!r} and os._exit(9)))
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 9
+    table = lake.load()
+    happened = phase == SWAPPED
+    assert rows_of(table) == ([(1, "x"), (2, "x")] if happened else [(1, "x")])
+    left = [Path(each).suffix for each in orphans(table)]
+    assert sorted(left) == ([] if happened else [".avro", ".avro", ".parquet"])
+
+
+def copy_on_write(table: Table, rows: list[dict[str, Any]], kept: list[int], targets: list[int], **more: Any) -> Any:
+    """An UPDATE of the table's one file as a runtime hands it over."""
+    old = data_file_values(table, plan(table).picked)
+    files = write(table, rows)
+    path, new = old[0].path, files[0].file_path
+    change = TableChange(
+        Command.UPDATE,
+        Mode.COPY_ON_WRITE,
+        command_id=str(time.time_ns()),
+        scan_snapshot=head(table),
+        removed_data_files=tuple(old),
+        targets=((path, row_set(targets)),),
+        kept=((path, row_set(kept)),) if kept else (),
+        mapping=(Move(path, row_set(kept), new, 0),),
+        conflict_filter=Compare("id", "=", 1),
+    )
+    return commit_change(table, change, NewFiles(tuple(files)), **more)
+
+
+def test_two_rewrites_of_one_file_cannot_both_commit(lake: Lakehouse) -> None:
+    table = insert(lake.create(), people(1, 2))
+    stale = lake.load()
+    committed(copy_on_write(table, [*people(2), *people(1, name="new")], kept=[1], targets=[0]))
+    again = copy_on_write(stale, [*people(2), *people(1, name="other")], kept=[1], targets=[0], reruns_left=True)
+    assert isinstance(again, RunAgain)
+    assert (again.conflict.check, again.mode) == ("target_rows", Mode.MERGE_ON_READ)
+    with pytest.raises(CommitConflict) as caught:
+        copy_on_write(stale, [*people(2), *people(1, name="other")], kept=[1], targets=[0])
+    assert "UPDATE on default.t was not committed" in str(caught.value)
+    assert isinstance(caught.value.conflict, Conflict)
+    assert rows_of(lake.load()) == [(1, "new"), (2, "x")]
+
+
+def test_a_rewrite_carries_over_a_delete_that_came_between(lake: Lakehouse) -> None:
+    table = insert(lake.create(), people(1, 2, 3))
+    stale = lake.load()
+    path = plan(table).files["path"][0].as_py()
+    merge_on_read(table, Command.DELETE, {path: [2]}, [])
+    new_rows = [*people(2), *people(3), *people(1, name="new")]
+    committed(copy_on_write(stale, new_rows, kept=[1, 2], targets=[0]))
+    assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "new"), (2, "x")]
+
+
+def compaction(table: Table) -> tuple[TableChange, NewFiles]:
+    """All files of the table packed into one, in order."""
+    inputs = data_file_values(table, plan(table).picked)
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    moves = []
+    contents = []
+    for value in inputs:
+        with table.io.new_input(value.path).open() as stream:
+            contents.append(pq.read_table(stream).to_pylist())
+    files = write(table, [row for content in contents for row in content])
+    start = 0
+    for value in inputs:
+        moves.append(Move(value.path, all_rows(value.record_count), files[0].file_path, start))
+        start += value.record_count
+    change = TableChange(
+        Command.REWRITE,
+        command_id=str(time.time_ns()),
+        scan_snapshot=snapshot.snapshot_id,
+        scan_sequence_number=snapshot.sequence_number or 0,
+        removed_data_files=tuple(inputs),
+        kept=tuple(sorted((value.path, all_rows(value.record_count)) for value in inputs)),
+        mapping=tuple(moves),
+    )
+    return change, NewFiles(tuple(files))
+
+
+def test_a_compaction_lands_beside_a_delete(lake: Lakehouse) -> None:
+    table = insert(insert(lake.create(), people(1, 2)), people(3, 4))
+    change, files = compaction(table)
+    path = sorted(plan(table).files["path"].to_pylist())
+    merge_on_read(lake.load(), Command.DELETE, {path[1]: [0]}, [])
+    gone = rows_of(lake.load())
+    table = committed(commit_change(table, change, files))
+    assert rows_of(lake.as_pyiceberg_opens_it()) == gone
+    assert len(gone) == 3
+    assert plan(table).files.num_rows == 1
+    assert plan(table).delete_files.num_rows == 1  # the one carried over; the old one points nowhere and is gone
+
+
+def test_a_late_delete_follows_its_row_through_a_compaction(lake: Lakehouse) -> None:
+    table = insert(insert(lake.create(), people(1, 2)), people(3, 4))
+    stale = lake.load()
+    first = plan(stale).files["path"][0].as_py()
+    change, files = compaction(table)
+    committed(commit_change(table, change, files))
+    answer = merge_on_read(stale, Command.DELETE, {first: [1]}, [])
+    assert len(rows_of(lake.as_pyiceberg_opens_it())) == 3
+    assert plan(answer).delete_files["referenced_file"].to_pylist() == [files.data_files[0].file_path]
+
+
+def test_two_deletes_of_one_row_agree(lake: Lakehouse) -> None:
+    table = insert(lake.create(), people(1, 2, 3))
+    stale = lake.load()
+    path = plan(table).files["path"][0].as_py()
+    merge_on_read(table, Command.DELETE, {path: [0, 1]}, [])
+    merge_on_read(stale, Command.DELETE, {path: [1, 2]}, [])
+    assert rows_of(lake.as_pyiceberg_opens_it()) == []
+
+
+def test_an_update_of_a_deleted_row_runs_again(lake: Lakehouse) -> None:
+    table = insert(lake.create(), people(1, 2))
+    stale = lake.load()
+    path = plan(table).files["path"][0].as_py()
+    merge_on_read(table, Command.DELETE, {path: [0]}, [])
+    with pytest.raises(CommitConflict) as caught:
+        merge_on_read(stale, Command.UPDATE, {path: [0]}, people(1, name="new"))
+    assert isinstance(caught.value.conflict, Conflict)
+    assert (caught.value.conflict.check, caught.value.conflict.files) == ("target_rows", (path,))
+
+
+def test_serializable_asks_about_rows_that_came_between_by_their_bounds(lake: Lakehouse) -> None:
+    table = insert(lake.create(), people(1, 2))
+    path = plan(table).files["path"][0].as_py()
+
+    def update(stale: Table) -> Any:
+        change = TableChange(
+            Command.UPDATE,
+            isolation=Isolation.SERIALIZABLE,
+            command_id=str(time.time_ns()),
+            scan_snapshot=head(stale),
+            targets=((path, row_set([0])),),
+            conflict_filter=Compare("id", "=", 1),
+        )
+        return commit_change(stale, change, NewFiles(tuple(write(stale, people(1, name="new")))))
+
+    stale = lake.load()
+    insert(lake.load(), people(7, 8))
+    committed(update(stale))
+    insert(lake.load(), people(0, 5))  # may hold id = 1
+    with pytest.raises(CommitConflict) as caught:
+        update(stale)
+    assert isinstance(caught.value.conflict, Conflict)
+    assert caught.value.conflict.check in ("new_rows_match", "target_rows")
+
+
+def test_a_window_with_an_expired_snapshot_is_refused(lake: Lakehouse) -> None:
+    table = insert(lake.create(), people(1, 2))
+    stale = lake.load()
+    path = plan(table).files["path"][0].as_py()
+    for number in range(3, 6):
+        table = insert(table, people(number))
+    expire_snapshots(table, older_than_ms=time.time_ns() // 1_000_000 + 1, retain_last=1)
+    with pytest.raises(CommitConflict) as caught:
+        merge_on_read(stale, Command.DELETE, {path: [0]}, [])
+    assert isinstance(caught.value.conflict, Conflict)
+    assert caught.value.conflict.check == "history_known"
+
+
+def test_a_table_made_anew_under_its_name_is_another_table(lake: Lakehouse) -> None:
+    stale = insert(lake.create(), people(1))
+    lake.catalog.drop_table(("default", "t"))
+    lake.create()
+    with pytest.raises(InvalidInput, match="dropped and made anew"):
+        append(stale, write(stale, people(2)))
+
+
+@pytest.mark.slow
+def test_processes_that_append_at_once_lose_and_double_nothing(lake: Lakehouse) -> None:
+    lake.create(properties={"commit.retry.min-wait-ms": "10"})
+    code = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from pathlib import Path
+from lakehouse import Lakehouse, insert, people
+lake = Lakehouse(Path({str(lake.folder)!r}))
+for number in range(12):
+    insert(lake.load(), people(int(sys.argv[1]) * 100 + number))
+"""
+    started = [subprocess.Popen([sys.executable, "-c", code, str(n)], stderr=subprocess.PIPE) for n in range(4)]
+    ended = [(each.wait(120), each.stderr.read().decode()[-500:] if each.stderr else "") for each in started]
+    assert ended == [(0, "")] * 4
+    table = lake.as_pyiceberg_opens_it()
+    assert sorted(row[0] for row in rows_of(table)) == [n * 100 + k for n in range(4) for k in range(12)]
+    assert [s.sequence_number for s in table.metadata.snapshots] == list(range(1, 49))
+    assert orphans(lake.load()) == ()
