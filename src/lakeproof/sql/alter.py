@@ -1,0 +1,151 @@
+"""ALTER TABLE."""
+
+from __future__ import annotations
+
+from lakeproof.sql.create import column, type_text
+from lakeproof.sql.cursor import Cursor
+from lakeproof.sql.statements import (
+    AddColumn,
+    AddPartitionField,
+    Alter,
+    AlterColumn,
+    Change,
+    CreateRef,
+    DropColumn,
+    DropPartitionField,
+    DropRef,
+    Other,
+    RenameColumn,
+    RenameTable,
+    SetProperties,
+    Statement,
+    UnsetProperties,
+)
+
+
+def alter(cursor: Cursor) -> Statement:
+    """ALTER TABLE …; a form that only Spark's own tables know has no changes."""
+    if not cursor.accept("alter", "table"):
+        return Other(cursor.text)
+    made = Alter(cursor.name(), cursor.text)
+    changes = _changes(cursor)
+    if changes:
+        cursor.expect_end()
+    return made._replace(changes=changes)
+
+
+def _changes(cursor: Cursor) -> tuple[Change, ...]:
+    if cursor.accept("add"):
+        return _add(cursor)
+    if cursor.accept("drop"):
+        return _drop(cursor)
+    if cursor.accept("rename", "to"):
+        return (RenameTable(cursor.name()),)
+    if cursor.accept("rename", "column"):
+        name = cursor.name()
+        cursor.expect("to")
+        return (RenameColumn(name, cursor.name()),)
+    if cursor.accept("set", "tblproperties"):
+        return (SetProperties(cursor.properties()),)
+    if cursor.accept("unset", "tblproperties"):
+        cursor.accept("if", "exists")
+        return (UnsetProperties(_names(cursor)),)
+    if cursor.accept("alter") or cursor.accept("change"):
+        cursor.accept("column")
+        return (_alter_column(cursor),)
+    if cursor.accept("replace", "partition", "field"):
+        old = cursor.partition_field()
+        cursor.expect("with")
+        new = cursor.partition_field()
+        if cursor.accept("as"):
+            new = new._replace(name=cursor.word())
+        return (DropPartitionField(old), AddPartitionField(new))
+    if cursor.accept("create"):
+        return (_create_ref(cursor),)
+    return ()
+
+
+def _add(cursor: Cursor) -> tuple[Change, ...]:
+    if cursor.accept("partition", "field"):
+        field = cursor.partition_field()
+        if cursor.accept("as"):
+            field = field._replace(name=cursor.word())
+        return (AddPartitionField(field),)
+    if not (cursor.accept("columns") or cursor.accept("column")):
+        return ()
+    closed = cursor.accept_mark("(")
+    found: list[Change] = [_add_column(cursor)]
+    while cursor.accept_mark(","):
+        found.append(_add_column(cursor))
+    if closed:
+        cursor.expect_mark(")")
+    return tuple(found)
+
+
+def _add_column(cursor: Cursor) -> AddColumn:
+    new = AddColumn(column(cursor))
+    while True:
+        if cursor.accept("first"):
+            new = new._replace(first=True)
+        elif cursor.accept("after"):
+            new = new._replace(after=cursor.name())
+        elif cursor.accept("comment"):
+            new = new._replace(column=new.column._replace(comment=cursor.string()))
+        else:
+            return new
+
+
+def _drop(cursor: Cursor) -> tuple[Change, ...]:
+    if cursor.accept("partition", "field"):
+        return (DropPartitionField(cursor.partition_field()),)
+    for kind in ("branch", "tag"):
+        if cursor.accept(kind):
+            if_exists = cursor.accept("if", "exists")
+            return (DropRef(kind, cursor.word(), if_exists),)
+    if cursor.accept("columns") or cursor.accept("column"):
+        cursor.accept("if", "exists")
+        return tuple(DropColumn(name) for name in _names(cursor))
+    return ()
+
+
+def _names(cursor: Cursor) -> tuple[str, ...]:
+    closed = cursor.accept_mark("(")
+    found = [cursor.string() if cursor.peek().kind == "string" else cursor.name()]
+    while cursor.accept_mark(","):
+        found.append(cursor.string() if cursor.peek().kind == "string" else cursor.name())
+    if closed:
+        cursor.expect_mark(")")
+    return tuple(found)
+
+
+def _alter_column(cursor: Cursor) -> AlterColumn:
+    name = cursor.name()
+    if cursor.accept("type"):
+        return AlterColumn(name, type=type_text(cursor))
+    if cursor.accept("comment"):
+        return AlterColumn(name, comment=cursor.string())
+    if cursor.accept("first"):
+        return AlterColumn(name, first=True)
+    if cursor.accept("after"):
+        return AlterColumn(name, after=cursor.name())
+    if cursor.accept("drop", "not", "null"):
+        return AlterColumn(name, nullable=True)
+    if not cursor.accept("set", "not", "null"):
+        cursor.fail("expected TYPE, COMMENT, FIRST, AFTER or DROP NOT NULL")
+    return AlterColumn(name, nullable=False)
+
+
+def _create_ref(cursor: Cursor) -> CreateRef:
+    kind = "branch" if cursor.accept("branch") else "tag" if cursor.accept("tag") else ""
+    if not kind:
+        cursor.fail("expected BRANCH or TAG")
+    if_not_exists = cursor.accept("if", "not", "exists")
+    name = cursor.word()
+    snapshot = None
+    if cursor.accept("as", "of", "version"):
+        given = cursor.literal()
+        if not isinstance(given, int):
+            cursor.at -= 1
+            cursor.fail("expected a snapshot id")
+        snapshot = given
+    return CreateRef(kind, name, snapshot, if_not_exists)

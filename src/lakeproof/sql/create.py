@@ -1,0 +1,133 @@
+"""CREATE TABLE."""
+
+from __future__ import annotations
+
+from lakeproof.sql.cursor import Cursor
+from lakeproof.sql.statements import Column, CreateTable, Other, PartitionField, Statement
+
+
+def create(cursor: Cursor) -> Statement:
+    """CREATE [OR REPLACE] TABLE …; CREATE of anything else is Spark's."""
+    replace = cursor.accept("create", "or", "replace") or cursor.accept("replace")
+    if not replace:
+        cursor.expect("create")
+    if not cursor.accept("table"):
+        return Other(cursor.text)
+    if_not_exists = cursor.accept("if", "not", "exists")
+    made = CreateTable(cursor.name(), cursor.text, if_not_exists=if_not_exists, replace=replace)
+    if cursor.accept("like"):
+        return Other(cursor.text)
+    if cursor.peek().value == "(":
+        made = made._replace(columns=columns(cursor))
+    while not cursor.done:
+        before = cursor.at
+        made = _clause(cursor, made)
+        if made.query is not None:
+            break
+        if cursor.at == before:
+            cursor.fail("did not expect this in CREATE TABLE")
+    return made
+
+
+def _clause(cursor: Cursor, made: CreateTable) -> CreateTable:
+    if cursor.accept("using"):
+        return made._replace(provider=cursor.name())
+    if cursor.accept("options"):
+        return made._replace(options=cursor.properties())
+    if cursor.accept("tblproperties"):
+        return made._replace(properties=cursor.properties())
+    if cursor.accept("partitioned", "by"):
+        fields, added = _partitions(cursor)
+        return made._replace(partitions=fields, columns=(*made.columns, *added))
+    if cursor.accept("location"):
+        return made._replace(location=cursor.string())
+    if cursor.accept("comment"):
+        return made._replace(comment=cursor.string())
+    if cursor.peek().is_word("clustered"):
+        cursor.expect("clustered", "by")
+        cursor.balanced()
+        if cursor.accept("sorted", "by"):
+            cursor.balanced()
+        cursor.expect("into")
+        cursor.take()
+        cursor.expect("buckets")
+        return made._replace(clauses=(*made.clauses, "clustered by … into … buckets"))
+    if cursor.accept("cluster", "by"):
+        cursor.balanced()
+        return made._replace(clauses=(*made.clauses, "cluster by"))
+    if cursor.peek().is_word("row", "stored", "skewed", "default"):
+        clauses = (*made.clauses, cursor.peek().value.lower())
+        cursor.at = len(cursor.tokens)
+        return made._replace(clauses=clauses)
+    cursor.accept("as")
+    if cursor.peek().is_word("select", "with", "values", "from", "table") or cursor.peek().value == "(":
+        return made._replace(query=cursor.rest())
+    return made
+
+
+def columns(cursor: Cursor) -> tuple[Column, ...]:
+    """`(name type [NOT NULL] [COMMENT '…'], …)`."""
+    cursor.expect_mark("(")
+    found = [column(cursor)]
+    while cursor.accept_mark(","):
+        found.append(column(cursor))
+    cursor.expect_mark(")")
+    return tuple(found)
+
+
+def column(cursor: Cursor) -> Column:
+    """One column; its type is the text up to what follows it."""
+    name = cursor.name()
+    cursor.accept_mark(":")
+    kind = type_text(cursor)
+    nullable, comment = True, None
+    while True:
+        if cursor.accept("not", "null"):
+            nullable = False
+        elif cursor.accept("comment"):
+            comment = cursor.string()
+        elif cursor.peek().is_word("default", "generated", "primary", "unique", "check"):
+            cursor.fail("managed tables have no defaults, generated columns or constraints")
+        else:
+            return Column(name, kind, nullable, comment)
+
+
+def type_text(cursor: Cursor) -> str:
+    """A type with its brackets: `decimal(7, 2)`, `map<string, array<int>>`."""
+    first = cursor.peek()
+    if first.kind not in ("word", "quoted"):
+        cursor.fail("expected a type")
+    cursor.take()
+    depth = 0
+    while not cursor.done:
+        token = cursor.peek()
+        if token.kind == "mark" and token.value in ("(", "<"):
+            depth += 1
+        elif token.kind == "mark" and token.value in (")", ">", "<>"):
+            if depth == 0:
+                break
+            depth -= token.value != "<>"
+        elif depth == 0:
+            break
+        cursor.take()
+    if depth:
+        cursor.fail("this type is not closed")
+    return cursor.text[first.start : cursor.tokens[cursor.at - 1].end]
+
+
+def _partitions(cursor: Cursor) -> tuple[tuple[PartitionField, ...], tuple[Column, ...]]:
+    """Columns, transforms, or new columns with their types."""
+    cursor.expect_mark("(")
+    fields, added = [], []
+    while True:
+        follows = cursor.peek(1)
+        if cursor.peek().kind in ("word", "quoted") and follows.kind == "word":
+            new = column(cursor)
+            added.append(new)
+            fields.append(PartitionField(new.name))
+        else:
+            fields.append(cursor.partition_field())
+        if not cursor.accept_mark(","):
+            break
+    cursor.expect_mark(")")
+    return tuple(fields), tuple(added)

@@ -1,0 +1,290 @@
+"""What a statement asks for, as values: no Spark, no table, no sqlglot."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+Literal = str | int | float | bool | None
+
+
+class Column(NamedTuple):
+    """A column of CREATE TABLE or ALTER TABLE; the type is SQL text."""
+
+    name: str
+    type: str
+    nullable: bool = True
+    comment: str | None = None
+
+
+class PartitionField(NamedTuple):
+    """A column under a transform, spelled as Iceberg does: `identity`, `bucket[16]`, `truncate[4]`, `day`, …"""
+
+    column: str
+    transform: str = "identity"
+    name: str | None = None
+
+
+class CreateTable(NamedTuple):
+    """CREATE TABLE, with a query for CREATE TABLE … AS SELECT; `clauses` are those that only Spark knows."""
+
+    table: str
+    text: str
+    columns: tuple[Column, ...] = ()
+    provider: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+    partitions: tuple[PartitionField, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+    location: str | None = None
+    comment: str | None = None
+    if_not_exists: bool = False
+    replace: bool = False
+    query: str | None = None
+    clauses: tuple[str, ...] = ()
+
+
+class Insert(NamedTuple):
+    """INSERT INTO or INSERT OVERWRITE; `as_append` is the same statement as an INSERT INTO."""
+
+    table: str
+    text: str
+    overwrite: bool = False
+    as_append: str = ""
+
+
+class Query(NamedTuple):
+    """Anything that gives rows."""
+
+    text: str
+
+
+class AsOf(NamedTuple):
+    """`as of '<instant>' select …`: every managed table as it was then; the instant is text or epoch millis."""
+
+    instant: str | int
+    query: str
+    text: str
+
+
+class Update(NamedTuple):
+    """UPDATE, with assignments and condition as SQL text."""
+
+    table: str
+    text: str
+    alias: str | None = None
+    assignments: tuple[tuple[str, str], ...] = ()
+    where: str | None = None
+
+
+class Delete(NamedTuple):
+    """DELETE, with its condition as SQL text."""
+
+    table: str
+    text: str
+    alias: str | None = None
+    where: str | None = None
+
+
+class MergeClause(NamedTuple):
+    """WHEN …: `when` is matched, not matched or not matched by source; `action` update, delete or insert.
+
+    `assignments` are (column, value) as SQL text; none of them with update or insert means `*`.
+    """
+
+    when: str
+    action: str
+    condition: str | None = None
+    assignments: tuple[tuple[str, str], ...] = ()
+
+
+class Merge(NamedTuple):
+    """MERGE INTO, with source, condition and clauses as SQL text."""
+
+    table: str
+    text: str
+    alias: str | None = None
+    source: str = ""
+    source_alias: str | None = None
+    on: str = ""
+    clauses: tuple[MergeClause, ...] = ()
+
+
+class AddColumn(NamedTuple):
+    """A new column, last unless placed."""
+
+    column: Column
+    first: bool = False
+    after: str | None = None
+
+
+class RenameColumn(NamedTuple):
+    """A column has another name."""
+
+    name: str
+    new_name: str
+
+
+class DropColumn(NamedTuple):
+    """A column is gone."""
+
+    name: str
+
+
+class AlterColumn(NamedTuple):
+    """A column has another type, comment or place, or may be null."""
+
+    name: str
+    type: str | None = None
+    comment: str | None = None
+    first: bool = False
+    after: str | None = None
+    nullable: bool | None = None
+
+
+class SetProperties(NamedTuple):
+    """Table properties are set."""
+
+    properties: tuple[tuple[str, str], ...]
+
+
+class UnsetProperties(NamedTuple):
+    """Table properties are removed."""
+
+    names: tuple[str, ...]
+
+
+class RenameTable(NamedTuple):
+    """The table has another name."""
+
+    new_name: str
+
+
+class AddPartitionField(NamedTuple):
+    """New files are partitioned by one more field."""
+
+    field: PartitionField
+
+
+class DropPartitionField(NamedTuple):
+    """New files are partitioned by one field less."""
+
+    field: PartitionField
+
+
+class CreateRef(NamedTuple):
+    """A branch or a tag at a snapshot (`None`: the current one)."""
+
+    kind: str
+    name: str
+    snapshot_id: int | None = None
+    if_not_exists: bool = False
+
+
+class DropRef(NamedTuple):
+    """A branch or a tag is gone."""
+
+    kind: str
+    name: str
+    if_exists: bool = False
+
+
+Change = (
+    AddColumn
+    | RenameColumn
+    | DropColumn
+    | AlterColumn
+    | SetProperties
+    | UnsetProperties
+    | RenameTable
+    | AddPartitionField
+    | DropPartitionField
+    | CreateRef
+    | DropRef
+)
+
+
+class Alter(NamedTuple):
+    """ALTER TABLE; `changes` is empty for a form that only Spark's own tables know."""
+
+    table: str
+    text: str
+    changes: tuple[Change, ...] = ()
+
+
+class Drop(NamedTuple):
+    """DROP TABLE."""
+
+    table: str
+    text: str
+    if_exists: bool = False
+    purge: bool = False
+
+
+class Truncate(NamedTuple):
+    """TRUNCATE TABLE."""
+
+    table: str
+    text: str
+
+
+class Describe(NamedTuple):
+    """DESCRIBE [EXTENDED] of a table."""
+
+    table: str
+    text: str
+    extended: bool = False
+
+
+class Show(NamedTuple):
+    """SHOW TABLES, PARTITIONS, CREATE TABLE or COLUMNS; `what` is the word after SHOW."""
+
+    what: str
+    text: str
+    table: str = ""
+
+
+class Argument(NamedTuple):
+    """An argument of CALL, by position or by name."""
+
+    value: Literal | tuple[Literal, ...]
+    name: str | None = None
+
+
+class Call(NamedTuple):
+    """CALL system.procedure(…)."""
+
+    procedure: str
+    text: str
+    arguments: tuple[Argument, ...] = ()
+
+
+class Explain(NamedTuple):
+    """EXPLAIN [mode] of another statement."""
+
+    mode: str
+    statement: str
+    text: str
+
+
+class Other(NamedTuple):
+    """A statement that is Spark's own business."""
+
+    text: str
+
+
+Statement = (
+    CreateTable
+    | Insert
+    | Query
+    | AsOf
+    | Update
+    | Delete
+    | Merge
+    | Alter
+    | Drop
+    | Truncate
+    | Describe
+    | Show
+    | Call
+    | Explain
+    | Other
+)
