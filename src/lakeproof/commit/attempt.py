@@ -68,12 +68,17 @@ NEXT: dict[tuple[Phase, Happened], Phase] = {
 ENDED = frozenset({Phase.COMMITTED, Phase.RUN_AGAIN, Phase.ABORTED, Phase.UNKNOWN})
 
 
+SETTLED = frozenset({Happened.CERTAINLY_NOT, Happened.REFUSED, Happened.MUST_RUN_AGAIN})
+"""After these a request without an answer is dead: the head has moved on, and our own snapshot is not behind it."""
+
+
 class Attempt(NamedTuple):
-    """How far a commit has come. `retries` counts lost swaps."""
+    """How far a commit has come. `retries` counts lost swaps; `unanswered`: a request may still commit."""
 
     phase: Phase = Phase.REFRESH
     retries: int = 0
     max_retries: int | None = None
+    unanswered: bool = False
 
     @property
     def ended(self) -> bool:
@@ -83,18 +88,29 @@ class Attempt(NamedTuple):
     @property
     def may_clean_up(self) -> bool:
         """Whether the files written for this attempt can be removed: only when it certainly did not commit."""
-        return self.phase in (Phase.RUN_AGAIN, Phase.ABORTED)
+        return self.phase in (Phase.RUN_AGAIN, Phase.ABORTED) and not self.unanswered
 
     def after(self, happened: Happened) -> Attempt:
         """The attempt after its phase reported this."""
         step = NEXT.get((self.phase, happened))
         if step is None:
             raise ModelError(f"an attempt in phase «{self.phase}» cannot hear «{happened}»")
-        if happened is not Happened.LOST_SWAP:
-            return self._replace(phase=step)
-        tries = self.retries + 1
-        spent = self.max_retries is not None and tries > self.max_retries
-        return self._replace(phase=Phase.ABORTED if spent else step, retries=tries)
+        unanswered = happened is Happened.NO_ANSWER or (self.unanswered and happened not in SETTLED)
+        told = self._replace(phase=step, unanswered=unanswered)
+        if happened is Happened.LOST_SWAP:
+            return told._lost_swap()
+        return told.given_up() if step is Phase.ABORTED else told
+
+    def _lost_swap(self) -> Attempt:
+        """One retry less. Whoever was faster may have been our own unanswered request: then look before giving up."""
+        lost = self._replace(retries=self.retries + 1)
+        if self.max_retries is None or lost.retries <= self.max_retries:
+            return lost
+        return lost._replace(phase=Phase.LOOK if self.unanswered else Phase.ABORTED)
+
+    def given_up(self) -> Attempt:
+        """The attempt when its time is over, or its history is broken: unknown while a request may still commit."""
+        return self._replace(phase=Phase.UNKNOWN if self.unanswered else Phase.ABORTED)
 
 
 def heard(answer: Answer) -> Happened:
