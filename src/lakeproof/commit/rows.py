@@ -103,6 +103,8 @@ def hits_of(file: str, bits: RowSet, by: Touched) -> RowSet:
 class RowMemory(NamedTuple):
     """What the row checks will still ask.
 
+    `carried` are deletes of rows that my rewrite keeps, at their places in my own new files.
+
     `missed` is `None` while nobody updated a row that a DELETE removes, or when it would not have mattered. Otherwise
     it holds, for each snapshot since the last such update, the rows that the DELETE would have hit there and that
     nobody deleted since: one empty set among them and the DELETE is what it would have been, had it started there.
@@ -173,7 +175,7 @@ def replaced_conflict(change: TableChange, by: Touched, snapshot: Snapshot) -> C
 
 
 def _carried(change: TableChange, carried: Rows, by: Touched) -> Rows:
-    """Rows that my rewrite keeps and somebody deleted meanwhile: their deletes move along to my files.
+    """Rows that my rewrite keeps and somebody deleted meanwhile: their deletes move along, to their places in my files.
 
     A compaction's output is as old as its scan, so equality deletes reach it by themselves; copy-on-write output is
     new, so there they become position deletes.
@@ -184,7 +186,7 @@ def _carried(change: TableChange, carried: Rows, by: Touched) -> Rows:
         if change.command is not Command.REWRITE:
             hit = hits_of(file, bits, by)
         if bits & hit:
-            found.append((file, bits & hit))
+            found.extend(moved(change.mapping or (), file, bits & hit)[0])
     return rows_of(found)
 
 

@@ -10,7 +10,7 @@ from lakeproof.commit.conflict import Conflict
 from lakeproof.commit.policy import CheckList, Policy
 from lakeproof.commit.rows import conflict_now
 from lakeproof.commit.window import CommitWindow
-from lakeproof.format import Rows, TableShape, TableState, moved, rows_of
+from lakeproof.format import Rows, TableShape, TableState
 
 
 class Commit(NamedTuple):
@@ -94,15 +94,7 @@ def adjusted(change: TableChange, window: CommitWindow, policy: Policy) -> Answe
     if window.rows is None:
         return Commit()
     removed = tuple(file.path for file in change.removed_data_files if file.path not in window.gone)
-    carried = carried_over(change, window.rows.carried) if policy.carries_deletes else ()
+    carried = window.rows.carried if policy.carries_deletes else ()
     if change.command is Command.REWRITE and not removed and not change.kept:
         return NothingLeft()
     return CommitWith(() if change.rewrites else window.rows.targets, carried, removed)
-
-
-def carried_over(change: TableChange, carried: Rows) -> Rows:
-    """Deletes on rows that my rewrite kept, at their places in my new files."""
-    places = []
-    for file, rows in carried:
-        places.extend(moved(change.mapping or (), file, rows)[0])
-    return rows_of(places)

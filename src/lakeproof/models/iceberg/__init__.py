@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 from lakeproof.checker.model import Model, Outcome, Process, Step, StepFunction
 from lakeproof.commit.policy import POLICIES, Policy
 from lakeproof.models.iceberg import steps as protocol
 from lakeproof.models.iceberg.bounds import PARAMETERS, PRESETS, Configured, configured, parameter_help
+from lakeproof.models.iceberg.describing import describe
 from lakeproof.models.iceberg.observing import observe
 from lakeproof.models.iceberg.properties import properties
 from lakeproof.models.iceberg.world import READY, Event, Op, Own, Shared, Writer
@@ -21,18 +23,28 @@ def build(parameters: Mapping[str, str], policy: Policy | None = None) -> Model:
     return model_of(configured(parameters, policy or POLICIES["lakeproof"]))
 
 
-def model_of(config: Configured) -> Model:
-    """The model of a checked configuration."""
+def model_of(config: Configured, *, told: bool = False) -> Model:
+    """The model of a checked configuration; `told` keeps names, history and who is who, for a single run."""
     setup, policies = config.setup, config.policies
-    writers = {policy.name: Writer(policy, setup) for policy in policies}
+    if told:
+        setup = replace(setup, told=True, canonical=False, lean=False, measure=False, table=config.named_table)
+    writers = {}
+    processes = []
+    for number, (policy, commands) in enumerate(zip(policies, config.commands, strict=True), 1):
+        name = f"writer-{number}"
+        kind = name if told else policy.name if commands is None else f"{policy.name}: {commands}"
+        writers[kind] = Writer(policy, setup, name if told else "", commands)
+        processes.append(Process(name, READY, kind))
+    by_policy = {writer.policy.name: writer for writer in writers.values()}
     return Model(
         name="iceberg",
         shared=Shared(setup.table),
-        processes=tuple(Process(f"writer-{i + 1}", READY, policy.name) for i, policy in enumerate(policies)),
-        steps={name: steps_of(writer) for name, writer in writers.items()},
+        processes=tuple(processes),
+        steps={kind: steps_of(writer) for kind, writer in writers.items()},
         properties=properties(setup, policies),
-        observe=partial(observe, writers[policies[0].name]) if len(writers) == 1 else partial(_observe_as, writers),
+        observe=partial(_observe_as, by_policy),
         parameters={**config.given, "policy": policies[0].name},
+        describe=partial(describe, setup, by_policy, tuple(process.name for process in processes)),
         is_final=is_final,
     )
 

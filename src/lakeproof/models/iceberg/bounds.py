@@ -75,7 +75,7 @@ PARAMETERS: dict[str, Parameter] = {
     "lean": Parameter("auto|true|false", "auto", "ghosts forget what no verdict of shipped rules needs"),
 }
 ALIASES = {"max-compaction-ops": "max-compactions", "configured-isolation": "isolation"}
-_OF_WRITER = re.compile(r"policy-of-writer-(\d+)")
+_OF_WRITER = re.compile(r"(policy|commands)-of-writer-(\d+)")
 
 PRESETS: dict[str, dict[str, str]] = {
     "undelete": {},
@@ -91,6 +91,9 @@ PRESETS: dict[str, dict[str, str]] = {
         "num-writers": "3",
         "policy-of-writer-2": "iceberg-spark",
         "policy-of-writer-3": "iceberg-spark",
+        "commands-of-writer-1": "update:jack",
+        "commands-of-writer-2": "delete:sarah",
+        "commands-of-writer-3": "insert:john",
         "num-keys": "3",
         "initial": "one-file",
         "update-mode": "copy-on-write",
@@ -114,7 +117,10 @@ PRESETS: dict[str, dict[str, str]] = {
 
 def parameter_help() -> dict[str, str]:
     """What each parameter says, with its values and its default."""
-    more = {"policy-of-writer-N": "the policy of one writer; the others have that of --policy"}
+    more = {
+        "policy-of-writer-N": "the policy of one writer; the others have that of --policy",
+        "commands-of-writer-N": "what one writer runs, such as delete:jack,insert; the others run everything",
+    }
     return {
         name: f"{what.help} ({what.kind}{', default ' + what.default if what.default else ''})"
         for name, what in PARAMETERS.items()
@@ -126,7 +132,9 @@ class Configured(NamedTuple):
 
     setup: Setup
     policies: tuple[Policy, ...]
+    commands: tuple[tuple[int, ...] | None, ...]  # of each writer; `None`: all
     given: Mapping[str, str]
+    named_table: TableState  # the initial table with its files' own names
 
 
 def configured(parameters: Mapping[str, str], policy: Policy) -> Configured:
@@ -143,19 +151,37 @@ def configured(parameters: Mapping[str, str], policy: Policy) -> Configured:
                 place=f"--set {name}={value}",
             )
     word = {name: given.get(name, what.default) for name, what in PARAMETERS.items()}
-    setup = _setup(word)
+    setup, named = _setup(word)
     writers = values.count("num-writers", word["num-writers"], 1)
     policies = [policy] * writers
+    commands: list[tuple[int, ...] | None] = [None] * writers
     for name, value in own.items():
-        number = int(_OF_WRITER.fullmatch(name)[1])  # type: ignore[index]
+        what, number = name.split("-", 1)[0], int(name.rsplit("-", 1)[1])
         if not 1 <= number <= writers:
             raise InvalidInput(f"There is no writer {number}: num-writers is {writers}", place=f"--set {name}={value}")
-        policies[number - 1] = named_policy(value)
+        if what == "policy":
+            policies[number - 1] = named_policy(value)
+        else:
+            commands[number - 1] = _chosen(setup, value, place=f"--set {name}={value}")
     lean = word["lean"] == "true" or (word["lean"] == "auto" and all(one.name == "lakeproof" for one in policies))
     measure = word["measure-aborts"]
     small = setup.max_commands <= 3 and writers <= 2 and setup.max_compactions <= 1
     measured = measure == "true" or (measure == "auto" and small)
-    return Configured(replace(setup, lean=lean and not measured, measure=measured), tuple(policies), given)
+    return Configured(
+        replace(setup, lean=lean and not measured, measure=measured), tuple(policies), tuple(commands), given, named
+    )
+
+
+def _chosen(setup: Setup, value: str, *, place: str) -> tuple[int, ...]:
+    """The commands of one writer: `delete:sarah,insert` are the DELETEs that name sarah, and every INSERT."""
+    found: list[int] = []
+    for part in value.split(","):
+        kind, _, word = part.strip().partition(":")
+        fit = [i for i, c in enumerate(setup.commands) if str(c).lower().startswith(kind.lower()) and word in str(c)]
+        if not fit:
+            raise InvalidInput(f"No command of this workload is {part.strip()!r}", place=place, hint="say delete:jack")
+        found += fit
+    return tuple(dict.fromkeys(found))
 
 
 def _with_preset(parameters: Mapping[str, str]) -> dict[str, str]:
@@ -166,7 +192,7 @@ def _with_preset(parameters: Mapping[str, str]) -> dict[str, str]:
     return {**PRESETS.get(preset, {}), **given}
 
 
-def _setup(word: Mapping[str, str]) -> Setup:
+def _setup(word: Mapping[str, str]) -> tuple[Setup, TableState]:
     for name, what in PARAMETERS.items():
         if "|" in what.kind:
             values.choice(name, word[name].lower().replace("_", "-").replace("-isolation", ""), what.kind.split("|"))
@@ -178,10 +204,11 @@ def _setup(word: Mapping[str, str]) -> Setup:
     commands = tuple(c for kind in kinds for c in _commands(kind, keys, col2, col3, word["predicates"] == "id"))
     equality = "upsert" in kinds
     by_age = word["names"] == "by-age" or equality or word["dangling"] == "literal"
-    return Setup(
+    table = _initial(word["initial"], keys, col2, col3, shape)
+    setup = Setup(
         shape=shape,
         commands=commands,
-        table=_initial(word["initial"], keys, col2, col3, shape, by_age=by_age),
+        table=table if by_age else canonical(table, shape)[0],
         update_mode=Mode(word["update-mode"]),
         delete_mode=Mode(word["delete-mode"]),
         isolation=Isolation(word["isolation"].lower().replace("_", "-").replace("-isolation", "")),
@@ -197,6 +224,7 @@ def _setup(word: Mapping[str, str]) -> Setup:
         reruns=word["max-reruns"] != "0",
         guarded=any(command.exists for command in commands),
     )
+    return setup, table
 
 
 def _keys(word: Mapping[str, str]) -> tuple[str, ...]:
@@ -219,16 +247,15 @@ def _kinds(word: Mapping[str, str], *, partitioned: bool) -> list[str]:
 
 
 def _initial(
-    kind: str, keys: tuple[str, ...], col2: tuple[str, ...], col3: tuple[str, ...], shape: TableShape, *, by_age: bool
+    kind: str, keys: tuple[str, ...], col2: tuple[str, ...], col3: tuple[str, ...], shape: TableShape
 ) -> TableState:
     rows = [(key, col2[0], col3[0]) for key in keys]
     if kind == "empty":
-        return TableState() if by_age else TableState(0)
+        return TableState()
     split = [[row] for row in rows] if kind == "two-files" or shape.specs[0] else [rows]
     files = [new_file(i, group, shape) for i, group in enumerate(split)]
     named = [file._replace(path=f"data-{i + 1}", sequence_number=1) for i, file in enumerate(files)]
-    table = TableState(1, 1, tuple(named))
-    return table if by_age else canonical(table, shape)[0]
+    return TableState(1, 1, tuple(named))
 
 
 # ---------------------------------------------------------------- the workload

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from lakeproof.commit.change import Command
 from lakeproof.commit.new_snapshot import new_snapshot
 from lakeproof.commit.validation import Commit, CommitWith
-from lakeproof.format import DeleteContent, Row, Snapshot, TableState, equality_hits, rows_of
+from lakeproof.format import DeleteContent, Row, Snapshot, TableState, equality_hits, rows_of, visible
 from lakeproof.models.iceberg import judging
 from lakeproof.models.iceberg.naming import Names, canonical, named_by_age
-from lakeproof.models.iceberg.world import COMPACTION, Conflicted, Event, Op, Setup, Shared, Writer
+from lakeproof.models.iceberg.world import COMPACTION, Conflicted, Event, Logged, Op, Setup, Shared, Writer
 from lakeproof.models.iceberg.writing import Place, placed
 
 
@@ -53,7 +53,24 @@ def committed(writer: Writer, shared: Shared, op: Op, answer: Commit | CommitWit
     named, names = canonical(table, setup.shape) if setup.canonical else named_by_age(table, table.sequence_number)
     event = _event(setup, snapshot, shared.table, before, result, rows_after, new_files, names)
     after = ended(writer, shared, op)._replace(table=named, violated=tuple(dict.fromkeys(violated)))
+    if setup.told:
+        expected = judging.expected(setup, op, before) if "consistent_read" in violated else None
+        after = after._replace(log=(*shared.log, logged(writer, op, snapshot, named, names, expected)))
     return after, event
+
+
+def logged(
+    writer: Writer, op: Op, snapshot: Snapshot, table: TableState, names: Names, expected: tuple[Row, ...] | None
+) -> Logged:
+    """The snapshot for a report, under the names that its files are known by."""
+    columns = writer.setup.shape.columns
+    added = tuple(file._replace(path=names[file.path][0]) for file in snapshot.added_data_files)
+    old = {file.path for file in snapshot.added_delete_files}
+    new = tuple(file for file in table.delete_files if file.sequence_number == table.sequence_number and old)
+    command = f"compact {op.group}" if op.command == COMPACTION else str(writer.setup.commands[op.command])
+    rows = visible(table, columns)
+    named = snapshot._replace(added_data_files=added, added_delete_files=new)
+    return Logged(named, table, writer.name, command, rows, rows if expected is None else expected)
 
 
 def structural(setup: Setup, shared: Shared, table: TableState, snapshot: Snapshot) -> tuple[str, ...]:

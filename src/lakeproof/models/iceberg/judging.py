@@ -87,8 +87,6 @@ def _is_serial(setup: Setup, command: RowCommand, before: dict[Place, Row], resu
 
 def _meant(op: Op) -> Rows:
     """What the change meant at its scan: the rows it removes or rewrites, by where they are now."""
-    if op.ghost.mine is not None:
-        return op.ghost.mine
     if op.change.command in ONLY_REMOVES:
         return op.ghost.removes
     found: dict[str, int] = {}
@@ -99,22 +97,36 @@ def _meant(op: Op) -> Rows:
     return tuple(sorted(found.items()))
 
 
+def expected(setup: Setup, op: Op, before: dict[Place, Row]) -> tuple[Row, ...]:
+    """The rows that a reader should see after a commit that nothing justifies: what the command meant at its scan."""
+    command = NOTHING if op.command == COMPACTION else setup.commands[op.command]
+    rows = _done(setup, command, _meant(op), before)
+    added = _new_rows(op) if op.command != COMPACTION else Counter[Row]()
+    return tuple(sorted((*rows.values(), *added.elements()), key=repr))
+
+
 def _is(setup: Setup, command: RowCommand, op: Op, rows: Rows, before: dict[Place, Row], result: After) -> bool:
     """Whether the commit did exactly this: the command on these rows, and its own new rows."""
-    expected = dict(before)
+    return _done(setup, command, rows, before) == result.by_identity and _new_rows(op) == result.added
+
+
+def _done(setup: Setup, command: RowCommand, rows: Rows, before: dict[Place, Row]) -> dict[Place, Row]:
+    done = dict(before)
+    if command is NOTHING:
+        return done
     alone = command._replace(exists=())
     for file, bits in rows:
         for p in positions(bits):
-            old = expected.get((file, p))
+            old = done.get((file, p))
             if old is None:
                 continue
             changed = effect(alone, [old], setup.shape.columns).changed
             new = changed[0][1] if changed else None
             if new is None:
-                del expected[file, p]
+                del done[file, p]
             else:
-                expected[file, p] = new
-    return expected == result.by_identity and _new_rows(op) == result.added
+                done[file, p] = new
+    return done
 
 
 def _new_rows(op: Op) -> Counter[Row]:

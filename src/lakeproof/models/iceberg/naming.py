@@ -6,7 +6,7 @@ position deletes that were applied leave only a mark that the file has some. Eve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from lakeproof.commit.rows import NOWHERE, RowMemory
 from lakeproof.commit.window import CommitWindow
@@ -14,6 +14,8 @@ from lakeproof.format import (
     DataFile,
     DeleteContent,
     DeleteFile,
+    Move,
+    RowMapping,
     Rows,
     RowSet,
     TableShape,
@@ -63,13 +65,15 @@ def named_by_age(table: TableState, number: int) -> tuple[TableState, Names]:
         for i, file in enumerate(f for f in table.data_files if f.path.startswith("+"))
     }
     files = tuple(file._replace(path=fresh.get(file.path, file.path)) for file in table.data_files)
-    deletes = []
-    for i, file in enumerate(table.delete_files):
-        path = file.path
+    deletes: list[DeleteFile] = []
+    new = 0
+    for delete in table.delete_files:
+        path = delete.path
         if path.startswith(("+", f"delete-{number}-")):
-            path = f"delete-{number}" + ("" if i == 0 else f".{i}")
-        pairs = file.positions and tuple((fresh.get(path_, path_), bits) for path_, bits in file.positions)
-        deletes.append(file._replace(path=path, positions=pairs))
+            path = f"delete-{number}" + ("" if new == 0 else "abcdefgh"[new - 1])
+            new += 1
+        pairs = delete.positions and tuple((fresh.get(name, name), bits) for name, bits in delete.positions)
+        deletes.append(delete._replace(path=path, positions=pairs))
     names = {
         file.path: (fresh.get(file.path, file.path), tuple(range(len(file.rows or ())))) for file in table.data_files
     }
@@ -110,7 +114,7 @@ def renamed_memory(memory: RowMemory, names: Names) -> RowMemory:
     """What a writer remembers of rows, under new names."""
     return RowMemory(
         renamed_rows(memory.targets, names),
-        renamed_rows(memory.carried, names),
+        memory.carried,  # places in files of its own
         renamed_rows(memory.reads, names),
         memory.reads_changed,
         memory.restarted,
@@ -124,11 +128,7 @@ def renamed_op(op: Op, window: CommitWindow, ghost: Ghost, names: Names) -> Op:
     change = op.change
     if change.removed_data_files or change.required_data_files or change.kept or change.added_delete_files:
         removed = tuple(sorted(f._replace(path=names[f.path][0]) for f in change.removed_data_files if f.path in names))
-        mapping = change.mapping and tuple(
-            move._replace(old_file=names[move.old_file][0], rows=renamed_bits(move.rows, names[move.old_file][1]))
-            for move in change.mapping
-            if move.old_file in names
-        )
+        mapping = change.mapping and tuple(sorted(_renamed_moves(change.mapping, names)))
         change = change._replace(
             removed_data_files=removed,
             required_data_files=tuple(sorted(names[path][0] for path in change.required_data_files if path in names)),
@@ -143,6 +143,23 @@ def renamed_op(op: Op, window: CommitWindow, ghost: Ghost, names: Names) -> Op:
     return op._replace(
         change=change, window=window._replace(rows=rows, gone=()), ghost=ghost, as_is=renamed_rows(op.as_is, names)
     )
+
+
+def single_rows(mapping: RowMapping) -> RowMapping:
+    """The same mapping with a move for every row, so that rows can be dropped and reordered one by one."""
+    return tuple(
+        Move(move.old_file, 1 << p, move.new_file, move.start + i)
+        for move in mapping
+        for i, p in enumerate(positions(move.rows))
+    )
+
+
+def _renamed_moves(mapping: RowMapping, names: Names) -> Iterator[Move]:
+    for move in mapping:
+        new = names.get(move.old_file)
+        rows = renamed_bits(move.rows, new[1]) if new else 0
+        if new and rows:
+            yield Move(new[0], rows, move.new_file, move.start)
 
 
 def followed_ghost(ghost: Ghost, truth: Mapping[Place, tuple[Place | None, bool]], *, only_removes: bool) -> Ghost:

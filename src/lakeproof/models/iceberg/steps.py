@@ -27,6 +27,7 @@ from lakeproof.commit.validation import (
 from lakeproof.commit.window import open_window
 from lakeproof.format import DeleteContent, Rows, TableState
 from lakeproof.models.iceberg.committing import committed, ended
+from lakeproof.models.iceberg.naming import single_rows
 from lakeproof.models.iceberg.observing import observe
 from lakeproof.models.iceberg.world import (
     COMMIT,
@@ -43,6 +44,7 @@ from lakeproof.models.iceberg.world import (
     Ghost,
     Op,
     Own,
+    Ready,
     Shared,
     Writer,
 )
@@ -56,7 +58,8 @@ def start(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     setup = writer.setup
     if own != READY or shared.violated or shared.commands >= setup.max_commands:
         return
-    for index, command in enumerate(setup.commands):
+    for index in range(len(setup.commands)) if writer.commands is None else writer.commands:
+        command = setup.commands[index]
         if not _may_start(writer, shared, command):
             continue
         plan = _plan(writer, shared.table, index)
@@ -78,7 +81,15 @@ def start_compaction(writer: Writer, shared: Shared, own: Own) -> Iterator[Outco
         plan = rewritten(shared.table, _members(shared.table, group), setup.shape, writer.policy, command_id="me")
         after = shared._replace(compactions=shared.compactions + 1, under_way=shared.under_way + 1)
         op = _op(writer, COMPACTION, group, plan)
-        yield Outcome(after, op, label=f"compact {group}", marks=("REWRITE starts",))
+        yield Outcome(after, op, label=_compaction_label(writer, shared.table, group), marks=("REWRITE starts",))
+
+
+def _compaction_label(writer: Writer, table: TableState, group: str) -> str:
+    """What is compacted, told by content: file names differ between a model and a told run."""
+    if group == "all files":
+        return "compact all files"
+    rows = sorted(row for (file, _), row in placed(table, writer.setup.shape.columns) if group == f"file {file}")
+    return "compact the file of " + ("; ".join(" ".join(map(str, row)) for row in rows) or "no row")
 
 
 def groups(table: TableState) -> list[str]:
@@ -146,6 +157,7 @@ def _op(writer: Writer, index: int, group: str, plan: Written) -> Op:
     lighter = change._replace(
         targets=(),
         reads=(),
+        mapping=change.mapping and single_rows(change.mapping),
         scan_snapshot=None if setup.canonical else change.scan_snapshot,
         added_delete_files=() if window.rows is not None and not _has_equality(change) else change.added_delete_files,
         required_data_files=() if window.rows is not None else change.required_data_files,
@@ -154,7 +166,8 @@ def _op(writer: Writer, index: int, group: str, plan: Written) -> Op:
             for file in change.removed_data_files
         ),
     )
-    return Op(READ, index, group, lighter, window, ghost, writer.policy.name, targets if setup.measure else ())
+    phase = WRITE if change.command in (Command.INSERT, Command.UPSERT) else READ
+    return Op(phase, index, group, lighter, window, ghost, writer.policy.name, targets if setup.measure else ())
 
 
 def _has_equality(change: TableChange) -> bool:
@@ -191,7 +204,8 @@ def validate_and_write_metadata(writer: Writer, shared: Shared, own: Own) -> Ite
     answer = answered(writer, own)
     if isinstance(answer, Commit | CommitWith):
         again = ("lost swap, then may commit",) if own.phase == LOST else ()
-        yield Outcome(shared, own._replace(phase=COMMIT), marks=("validation passes", *again))
+        label = ", ".join(writer.checks(own.change).names) or "nothing to ask"
+        yield Outcome(shared, own._replace(phase=COMMIT), label=label, marks=("validation passes", *again))
 
 
 def swap(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
@@ -295,12 +309,7 @@ def arrive(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
 
 def crash(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """The writer's process dies; what it wrote stays behind as files that nobody references."""
-    if (
-        own != READY
-        and shared.crashes < writer.setup.max_crashes
-        and not shared.violated
-        and not isinstance(own, type(READY))
-    ):
+    if not isinstance(own, Ready) and shared.crashes < writer.setup.max_crashes and not shared.violated:
         after = ended(writer, shared, own)
         yield Outcome(after._replace(crashes=shared.crashes + 1), READY, marks=("crash",))
 

@@ -24,6 +24,17 @@ DEAD: Place = ("", -1)
 """The origin of a written row whose old version somebody else removed meanwhile."""
 
 
+class Logged(NamedTuple):
+    """A snapshot as a report shows it: who made it, the table then, the rows it has and those it should have."""
+
+    snapshot: Snapshot
+    table: TableState
+    committed_by: str
+    command: str
+    rows: tuple[Row, ...]
+    expected: tuple[Row, ...]
+
+
 class Shared(NamedTuple):
     """The table, the budget spent, the commands under way, and the properties that the last commit violated."""
 
@@ -35,6 +46,7 @@ class Shared(NamedTuple):
     crashes: int = 0
     expiries: int = 0
     violated: tuple[str, ...] = ()
+    log: tuple[Logged, ...] = ()  # only in a run that is told: every snapshot so far
 
 
 class Ready(NamedTuple):
@@ -123,6 +135,7 @@ class Setup:
     literal_dangling: bool = False
     reruns: bool = True
     guarded: bool = False
+    told: bool = False
 
     @property
     def tracks_lost_swaps(self) -> bool:
@@ -136,6 +149,8 @@ class Writer:
 
     policy: Policy
     setup: Setup
+    name: str = ""  # only in a run that is told
+    commands: tuple[int, ...] | None = None  # those that these writers run; `None`: all
 
     def mode_of(self, command: RowCommand) -> Mode:
         """Copy-on-write or merge-on-read, as the table says for this command."""

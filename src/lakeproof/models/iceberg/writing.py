@@ -149,6 +149,8 @@ def bounds_of(column: str, values: Sequence[Value]) -> Bounds:
     known: list[Any] = [value for value in values if value is not None]
     if not known:
         return Bounds(column, has_values=False)
+    if len({type(value) for value in known}) > 1:
+        return Bounds(column)
     return Bounds(column, min(known), max(known), len(known) < len(values))
 
 

@@ -1,0 +1,160 @@
+"""A world as a report shows it: catalog, snapshots, manifests, files, rows, and what each writer has in hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lakeproof.commit.explain import because
+from lakeproof.commit.validation import CommitWith, Refuse, RunAgain, validate
+from lakeproof.format import DeleteContent, Rows, TableState, deleted_rows, positions, visible
+from lakeproof.models.iceberg.world import (
+    COMMIT,
+    COMPACTION,
+    VALIDATING,
+    Conflicted,
+    Logged,
+    Op,
+    Own,
+    Ready,
+    Setup,
+    Shared,
+    Writer,
+)
+
+
+def describe(
+    setup: Setup, writers: Mapping[str, Writer], names: tuple[str, ...], shared: Shared, owns: tuple[Own, ...]
+) -> dict[str, Any]:
+    """The whole world as plain data."""
+    table = shared.table
+    return {
+        "table": {
+            "catalog": f"metadata-{table.sequence_number}",
+            "columns": list(setup.shape.columns),
+            "snapshots": _snapshots(setup, shared) if setup.told else [],
+            "files": _files(setup, table, shared.log),
+            "rows": [list(row) for row in visible(table, setup.shape.columns)],
+        },
+        "writers": [_writer(setup, writers, name, own) for name, own in zip(names, owns, strict=True)],
+        "violated": list(shared.violated),
+    }
+
+
+def _snapshots(setup: Setup, shared: Shared) -> list[dict[str, Any]]:
+    found = []
+    counter = 0
+    log = shared.log
+    if setup.table.snapshot_id is not None:
+        counter, first = _manifests(None, setup.table, counter)
+        rows = [list(row) for row in visible(setup.table, setup.shape.columns)]
+        head = {"id": 1, "sequence_number": 1, "operation": "append", "parent": None, "committed_by": "the set-up"}
+        names = {"command": "", "metadata": "metadata-1", "manifest_list": "manifest-list-1"}
+        found.append({**head, **names, "manifests": first, "rows": rows, "expected": rows})
+    for logged in log:
+        snapshot = logged.snapshot
+        counter, manifests = _manifests(logged, logged.table, counter)
+        number = logged.table.sequence_number
+        found.append(
+            {
+                "id": snapshot.snapshot_id,
+                "sequence_number": number,
+                "operation": str(snapshot.operation),
+                "parent": snapshot.parent_id,
+                "committed_by": logged.committed_by,
+                "command": logged.command,
+                "metadata": f"metadata-{number}",
+                "manifest_list": f"manifest-list-{number}",
+                "manifests": manifests,
+                "rows": [list(row) for row in logged.rows],
+                "expected": [list(row) for row in logged.expected],
+            }
+        )
+    return found
+
+
+def _manifests(logged: Logged | None, table: TableState, counter: int) -> tuple[int, list[dict[str, Any]]]:
+    """One data and one delete manifest after each commit, as the seed merges them."""
+    added = {f.path for f in logged.snapshot.added_data_files} if logged else {f.path for f in table.data_files}
+    entries = [_entry("added" if f.path in added else "existing", f.path, f.sequence_number) for f in table.data_files]
+    if logged:
+        entries += [_entry("deleted", f.path, f.sequence_number) for f in logged.snapshot.removed_data_files]
+    counter += 1
+    found = [{"name": f"manifest-{counter}", "content": "data", "entries": entries}]
+    new = {f.path for f in logged.snapshot.added_delete_files} if logged else set()
+    deletes = [_entry("added" if f.path in new else "existing", f.path, f.sequence_number) for f in table.delete_files]
+    if logged:
+        deletes += [_entry("deleted", f.path, f.sequence_number) for f in logged.snapshot.removed_delete_files]
+    if deletes:
+        counter += 1
+        found.append({"name": f"manifest-{counter}", "content": "deletes", "entries": deletes})
+    return counter, found
+
+
+def _entry(status: str, file: str, sequence_number: int) -> dict[str, Any]:
+    return {"status": status, "file": file, "sequence_number": sequence_number}
+
+
+def _files(setup: Setup, table: TableState, log: tuple[Logged, ...]) -> dict[str, Any]:
+    columns = setup.shape.columns
+    found: dict[str, Any] = {}
+    for state in (*(logged.table for logged in log), table):
+        for file in state.data_files:
+            dead = deleted_rows(file, state.delete_files, columns)
+            rows = [list(row) for row in file.rows or ()]
+            found[file.path] = {"kind": "data", "rows": rows, "deleted": list(positions(dead))}
+        for delete in state.delete_files:
+            if delete.content is DeleteContent.EQUALITY:
+                values = [list(value) for value in delete.equality_values or ()]
+                found[delete.path] = {"kind": "equality deletes", "deletes": values}
+            else:
+                kind = "deletion vector" if delete.content is DeleteContent.VECTOR else "position deletes"
+                pairs = [[file, p] for file, bits in delete.positions or () for p in positions(bits)]
+                found[delete.path] = {"kind": kind, "deletes": pairs}
+    return found
+
+
+def _writer(setup: Setup, writers: Mapping[str, Writer], name: str, own: Own) -> dict[str, Any]:
+    if isinstance(own, Ready):
+        return {"name": name, "phase": "READY"}
+    command = "compaction" if own.command == COMPACTION else str(setup.commands[own.command])
+    if isinstance(own, Conflicted):
+        return {
+            "name": name,
+            "phase": "WRITE_METADATA_FILES",
+            "command": command,
+            "validation": f"refused by {own.check}",
+        }
+    change = own.change
+    targets = own.window.rows.targets if own.window.rows is not None else ()
+    deletes = _placed(targets) if not change.rewrites else []
+    deletes = deletes or [text for file in change.added_delete_files for text in _placed(file.positions or ())]
+    return {
+        "name": name,
+        "phase": own.phase,
+        "command": command,
+        "scan_snapshot": change.scan_snapshot,
+        "adds": ["; ".join(" ".join(map(str, row)) for row in file.rows or ()) for file in change.added_data_files],
+        "deletes": deletes,
+        "removes": [file.path for file in change.removed_data_files],
+        "validation": _validation(writers[own.policy], own),
+    }
+
+
+def _placed(rows: Rows) -> list[str]:
+    return [f"{file} position {p}" for file, bits in rows for p in positions(bits)]
+
+
+def _validation(writer: Writer, op: Op) -> str:
+    checks = writer.checks(op.change)
+    asked = ", ".join(checks.names) or "nothing to ask"
+    if op.phase == COMMIT:
+        return f"passed: {asked}"
+    if op.phase not in VALIDATING:
+        return ""
+    answer = validate(op.change, op.window, writer.policy, checks, reruns_left=writer.setup.reruns)
+    if isinstance(answer, Refuse | RunAgain):
+        return f"{answer.conflict.check}: {because(answer.conflict, str(op.change.command))}"
+    if isinstance(answer, CommitWith) and answer.carried:
+        return f"will ask {asked}; deletes to carry over: {', '.join(_placed(answer.carried))}"
+    return f"will ask {asked}"
