@@ -602,7 +602,7 @@ def configurations() -> Iterator[Configuration]:
         for writers, write_ops, compactions, keys, letters in sizes:
             sized = modes._replace(num_writers=writers, max_write_ops=write_ops, max_compactions=compactions)
             yield sized._replace(num_keys=keys, num_letters=letters)
-            if delete_mode == "merge-on-read" and writers > 1:  # elsewhere the DELETE check is never asked
+            if delete_mode == "merge-on-read" and writers > 1:  # elsewhere the DELETE check changes nothing
                 yield sized._replace(num_keys=keys, num_letters=letters, delete_check=True)
     for check in (False, True):
         yield Configuration(max_write_ops=4, num_colours=1, allow_updates=False, delete_check=check)
