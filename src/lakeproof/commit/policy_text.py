@@ -12,6 +12,7 @@ serializable = ["added_data_files"]
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -38,7 +39,8 @@ def policy_from_text(text: str, *, place: str) -> Policy:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"The policy file is not TOML: {error}", place=place) from None
-    base = named_policy(str(content.pop("base", "lakeproof")))
+    word = str(content.pop("base", "lakeproof"))
+    base = POLICIES[one_of(word, tuple(POLICIES), "a policy", place=_at(text, word, place))]
     lines = tuple(_line(entry, text, place) for entry in _tables(content.pop("line", ()), place))
     switches: dict[str, Any] = {"name": str(content.pop("name", place))}
     if "compaction_stamp" in content:
@@ -65,18 +67,24 @@ def _line(entry: Mapping[str, Any], text: str, place: str) -> Line:
     for key in entry:
         one_of(key, _LINE_KEYS, "a key of a line", place=_at(text, key, place))
     commands = {command.name.lower(): command for command in Command} | {str(c): c for c in Command}
-    chosen = [
-        commands[one_of(word, tuple(commands), "a command", place=_at(text, word, place))]
-        for word in entry.get("commands", ())
-    ]
+    chosen = [commands[word] for word in _words(entry, "commands", tuple(commands), "a command", text, place)]
+    if not chosen:
+        raise InvalidInput("A line must name its commands", place=place, hint='write commands = ["DELETE"]')
     modes = {str(mode): mode for mode in Mode}
-    mode = entry.get("mode")
-    checks = {
-        key: tuple(one_of(word, ALL_CHECKS, "a check", place=_at(text, word, place)) for word in entry.get(key, ()))
-        for key in _LINE_KEYS[2:]
-    }
-    picked = modes[one_of(mode, tuple(modes), "a mode", place=_at(text, mode, place))] if mode else None
+    mode = str(entry["mode"]) if "mode" in entry else None
+    picked = modes[one_of(mode, tuple(modes), "a mode", place=_at(text, mode, place))] if mode is not None else None
+    checks = {key: _words(entry, key, ALL_CHECKS, "a check", text, place) for key in _LINE_KEYS[2:]}
     return Line(tuple(chosen), picked, **checks)
+
+
+def _words(
+    entry: Mapping[str, Any], key: str, known: Sequence[str], what: str, text: str, place: str
+) -> tuple[str, ...]:
+    """The list under a key, each word of it known."""
+    words = entry.get(key, [])
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise InvalidInput(f"{key} must be a list of names", place=_at(text, key, place))
+    return tuple(one_of(word, known, what, place=_at(text, word, place)) for word in words)
 
 
 def one_of(word: str, known: Sequence[str], what: str, *, place: str) -> str:
@@ -89,7 +97,9 @@ def one_of(word: str, known: Sequence[str], what: str, *, place: str) -> str:
 
 
 def _at(text: str, word: str, place: str) -> str:
+    """The place with the line on which the word stands, by itself and not in a comment."""
+    alone = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
     for number, line in enumerate(text.splitlines(), 1):
-        if word in line:
+        if alone.search(line.partition("#")[0]):
             return f"{place}:{number}"
     return place
