@@ -16,7 +16,9 @@ DONE, DIFFERS, BAD_INPUT, UNKNOWN = 0, 1, 2, 3
 
 def console(*, stderr: bool = False) -> Console:
     """A console that is plain when piped."""
-    return Console(stderr=stderr, highlight=False, soft_wrap=True)
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else 160
+    return Console(stderr=stderr, highlight=False, soft_wrap=True, width=width)
 
 
 def print_json(document: Any) -> None:
