@@ -148,12 +148,7 @@ def _write_files(args: argparse.Namespace, subject: Subject, verdict: Verdict) -
         print(f"no property is violated, so nothing was written to {wanted[0][1]}", file=sys.stderr)
     elif first is not None and first.trace is not None:
         if args.itf:
-            _write(
-                args.itf,
-                json.dumps(to_itf(first.trace), indent=1)
-                if not isinstance(to_itf(first.trace), str)
-                else to_itf(first.trace),
-            )
+            _write(args.itf, to_itf(first.trace))
         if args.scenario:
             if subject.scenario is None:
                 raise InvalidInput(
