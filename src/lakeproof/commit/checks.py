@@ -118,7 +118,7 @@ def added_files_match_overwrite_filter(change: TableChange, shape: TableShape) -
 
 
 def missing_delete_paths(change: TableChange, gone: tuple[str, ...]) -> Conflict | None:
-    """Every data file that I remove must still be in the head."""
+    """Every file that I remove must still be in the head."""
     return Conflict("missing_delete_paths", None, gone) if gone else None
 
 
@@ -224,13 +224,10 @@ def _missing_required(
 ) -> Conflict | None:
     if snapshot.operation not in operations:
         return None
-    readded = {file.path for file in snapshot.added_data_files}
     found = (
         file
         for file in snapshot.removed_data_files
-        if file.path in change.required_data_files
-        and file.path not in readded
-        and may_match_file(change.conflict_filter, file, shape)
+        if file.path in change.required_data_files and may_match_file(change.conflict_filter, file, shape)
     )
     return _conflict(name, snapshot, found)
 

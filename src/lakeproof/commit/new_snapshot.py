@@ -140,22 +140,26 @@ def dropped_delete_files(
     policy: Policy,
     shape: TableShape,
 ) -> frozenset[str]:
-    """Delete files that leave the table: named, aged out, of a replaced partition, or pointing nowhere any more."""
+    """Delete files that leave the table: named, aged out, of a partition that is cleared, or pointing nowhere."""
     gone = {file.path for file in removed}
     kept = [file for file in head.data_files if file.path not in gone]
     oldest = oldest_needed(head, kept, added, policy)
     named = {file.path for file in change.removed_delete_files}
-    partitions = set(change.replaced_partitions or ())
-    if change.row_filter is not None:
-        partitions |= {(file.spec_id, file.partition) for file in removed if file.partition}
     dropped = set()
     for file in head.delete_files:
         dangling = bool(file.positions) and all(path in gone for path, _ in file.positions or ())
         drops = (policy.drops_dangling_deletes or shape.format_version >= 3) and dangling
-        in_partition = bool(file.partition) and (file.spec_id, file.partition) in partitions
-        if file.path in named or file.sequence_number < oldest or drops or in_partition:
+        if file.path in named or file.sequence_number < oldest or drops or _cleared(file, change, shape):
             dropped.add(file.path)
     return frozenset(dropped)
+
+
+def _cleared(file: DeleteFile, change: TableChange, shape: TableShape) -> bool:
+    """Whether every row of the delete file's partition goes, so that nothing is left for it to delete."""
+    if change.replaced_partitions is not None:
+        return (file.spec_id, file.partition) in change.replaced_partitions
+    anywhere_there = DataFile("", file.partition, file.spec_id)
+    return change.row_filter is not None and must_match_file(change.row_filter, anywhere_there, shape)
 
 
 def oldest_needed(head: TableState, kept: list[DataFile], added: tuple[DataFile, ...], policy: Policy) -> int:

@@ -21,8 +21,8 @@ from lakeproof.format import Snapshot, TableShape, TableState
 class CommitWindow(NamedTuple):
     """What is known of the unseen snapshots so far.
 
-    `conflict` is one that nothing later can undo, `newest` one of the newest snapshot alone, `gone` the data files that
-    the change removes and that are no longer there. `committed`: the change's own command id was seen.
+    `conflict` is one that nothing later can undo, `newest` one of the newest snapshot alone, `gone` the files that the
+    change removes and that are no longer there. `committed`: the change's own command id was seen.
     """
 
     conflict: Conflict | None = None
@@ -37,7 +37,10 @@ def open_window(
 ) -> CommitWindow:
     """The window at the scan snapshot: nothing unseen yet. `scanned` finds files that were not even there then."""
     conflict = next(filter(None, (CHANGE_CHECKS[name](change, shape) for name in checks.change)), None)
-    gone = tuple(file.path for file in change.removed_data_files if scanned and not scanned.has(file.path))
+    gone: tuple[str, ...] = ()
+    if scanned is not None:
+        there = {*(file.path for file in scanned.data_files), *(file.path for file in scanned.delete_files)}
+        gone = tuple(path for path in _removed(change) if path not in there)
     return CommitWindow(conflict, gone=gone, rows=remembered(change) if checks.rows else None)
 
 
@@ -63,7 +66,8 @@ def follow(
         if isinstance(after, Conflict):
             return window._replace(conflict=after)
         rows = after
-    gone = _gone(change, window.gone, snapshot) if change.removed_data_files else window.gone
+    removes = change.removed_data_files or change.removed_delete_files
+    gone = _gone(change, window.gone, snapshot) if removes else window.gone
     return CommitWindow(None, newest, gone, window.committed, rows)
 
 
@@ -82,5 +86,9 @@ def followed_all(
 def _gone(change: TableChange, gone: tuple[str, ...], snapshot: Snapshot) -> tuple[str, ...]:
     """Files of mine that are no longer there; one that a rewrite added again under its old name is."""
     back = {file.path for file in snapshot.added_data_files}
-    away = {file.path for file in snapshot.removed_data_files} | set(gone)
-    return tuple(file.path for file in change.removed_data_files if file.path in away and file.path not in back)
+    away = {file.path for file in snapshot.removed_data_files} | {file.path for file in snapshot.removed_delete_files}
+    return tuple(path for path in _removed(change) if path in {*away, *gone} and path not in back)
+
+
+def _removed(change: TableChange) -> tuple[str, ...]:
+    return (*(file.path for file in change.removed_data_files), *(file.path for file in change.removed_delete_files))
