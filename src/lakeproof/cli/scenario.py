@@ -6,14 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from lakeproof.cli.output import DIFFERS, DONE, console, print_json
 from lakeproof.commit.policy_text import named_policy
 from lakeproof.errors import InvalidInput
 from lakeproof.scenarios.against_checks import AgainstChecks
 from lakeproof.scenarios.run import MakeRunner, differences, policies_of
 from lakeproof.scenarios.text import Scenario, parse
+
+WAYS = ("checks", "model", "real")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +38,8 @@ def read(path: Path) -> Scenario:
         return parse(path.read_text(encoding="utf-8"), name=str(path))
     except OSError as error:
         raise InvalidInput(f"The scenario cannot be read: {error.strerror}", place=str(path)) from None
+    except UnicodeDecodeError:
+        raise InvalidInput("The scenario is not text in UTF-8", place=str(path)) from None
 
 
 def result_of(scenario: Scenario) -> dict[str, Any]:
@@ -53,13 +55,13 @@ def outcome(scenario: Scenario, make: MakeRunner) -> str:
 
 
 def show(results: list[dict[str, Any]]) -> None:
-    """A line per file for people."""
-    table = Table(box=None, pad_edge=False)
-    for column in ("scenario", "checks", "model", "real"):
-        table.add_column(column)
+    """A line per file for people; what differs stands below it."""
     for result in results:
-        cells = (result[key] if result[key] is not None else "–" for key in ("checks", "model", "real"))
-        table.add_row(Path(result["file"]).stem, *cells)
-    console().print(table)
+        told = [way for way in WAYS if result[way] is not None]
+        verdict = "agrees " if result["agree"] else "differs"
+        console().print(f"{verdict}  {Path(result['file']).stem}  ({', '.join(told)})", markup=False)
+        for way in told:
+            if result[way] != "agrees":
+                console().print(f"         {way}: {result[way]}", markup=False)
     good = sum(result["agree"] for result in results)
     console().print(f"{good} of {len(results)} scenarios agree with their text")
