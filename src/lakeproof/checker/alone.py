@@ -16,7 +16,7 @@ MOST_STATES, MOST_SECONDS = 200_000, 5.0  # per process; past them the answer is
 
 def reached_alone(model: Model, names: Collection[str], endless: Collection[str] = ()) -> dict[str, bool | None]:
     """For each violated property: does a single process get there alone? `endless` names those that a loop violates."""
-    tables = Tables(model, private=False, values=False)
+    tables = Tables(model)
     tried = {(kind, own): position for position, (kind, own) in enumerate(_starts(tables), 1)}
     answers: dict[str, bool | None] = dict.fromkeys(names, False)
     for position in tried.values():
@@ -25,7 +25,7 @@ def reached_alone(model: Model, names: Collection[str], endless: Collection[str]
         wanted = [name for name in names if not answers[name]]
         explored = explore(successors, ledger, Watch(Cut(MOST_STATES, MOST_SECONDS)), enough=wanted)
         for name in wanted:
-            if name in ledger.found or (name in endless and _goes_round(successors, name)):
+            if name in ledger.found or (name in endless and _goes_round(model, position, name)):
                 answers[name] = True
             elif explored.cut_by:
                 answers[name] = None
@@ -36,8 +36,10 @@ def _starts(tables: Tables) -> list[tuple[int, int]]:
     return list(zip(tables.kinds, tables.initial()[1:], strict=True))
 
 
-def _goes_round(successors: Successors, name: str) -> bool:
-    claim = next(claim for claim in successors.tables.model.claims() if claim.name == name)
+def _goes_round(model: Model, position: int, name: str) -> bool:
+    tables = Tables(model, private=False, values=False)
+    successors = Successors(tables, symmetric=False, movers=frozenset({position}))
+    claim = next(claim for claim in model.claims() if claim.name == name)
     try:
         return lasso_of(Graph(successors, MOST_STATES), claim) is not None
     except TooLarge:

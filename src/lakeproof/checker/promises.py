@@ -7,7 +7,7 @@ promise makes a reduced search miss states without a word.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -73,8 +73,12 @@ def _private(reached: Reached) -> Iterator[str]:
 
 
 def _told_apart(model: Model, shared: Any, before: Any, after: Any) -> bool:
+    return any(test(shared, before) != test(shared, after) for test in _tests_of_each(model))
+
+
+def _tests_of_each(model: Model) -> list[Callable[..., bool]]:
     tests = [claim.test for claim in model.properties if claim.subject == "each"] + [model.is_final]
-    return any(test is not None and bool(test(shared, before)) != bool(test(shared, after)) for test in tests)
+    return [test for test in tests if test is not None]
 
 
 def _symmetric(reached: Reached) -> Iterator[str]:
@@ -89,6 +93,10 @@ def _symmetric(reached: Reached) -> Iterator[str]:
                 ):
                     yield f"{claim.name} tells values apart that symmetry {number} renames, at {shared!r}"
         for kind, shared, own in reached.pairs:
+            if any(
+                test(shared, own) != test(renaming.shared(shared), renaming.own(own)) for test in _tests_of_each(model)
+            ):
+                yield f"a property tells values apart that symmetry {number} renames, with {own!r} beside {shared!r}"
             here = reached.outcomes(kind, shared, own)
             there = reached.outcomes(kind, renaming.shared(shared), renaming.own(own))
             renamed = Counter(_effect(reached, renaming, shared, outcome) for outcome in here)
