@@ -46,6 +46,8 @@ def pyiceberg(command: Command, mode: Mode, isolation: Isolation, version: int) 
     if command is Command.REWRITE_DELETES:
         return {"missing_delete_paths"}
     always = {"no_new_deletes_for_data_files_at_head", "deleted_data_files", "missing_delete_paths"}
+    if command in {Command.DELETE, Command.METADATA_DELETE} | OVERWRITES:  # by a filter, not file by file
+        always |= {"no_new_delete_files"}
     return always | ({"added_data_files"} if isolation is Isolation.SERIALIZABLE else set())
 
 

@@ -134,8 +134,19 @@ PYICEBERG = Policy(
     title="PyIceberg 0.12: copy-on-write only, and its delete check looks at the newest snapshot alone",
     lines=(
         Line((Command.INSERT, Command.INSERT_SELECT, Command.UPSERT)),
-        Line(
-            (*ROW_LEVEL, Command.METADATA_DELETE, Command.OVERWRITE, Command.OVERWRITE_PARTITIONS, Command.REWRITE),
+        Line(  # by a filter: delete(), overwrite()
+            (Command.DELETE, Command.METADATA_DELETE, Command.OVERWRITE, Command.OVERWRITE_PARTITIONS),
+            None,
+            always=(
+                "no_new_delete_files",
+                "deleted_data_files",
+                "no_new_deletes_for_data_files_at_head",
+                "missing_delete_paths",
+            ),
+            serializable=("added_data_files",),
+        ),
+        Line(  # file by file, as a program must that updates or compacts: update_snapshot().overwrite()
+            (Command.UPDATE, Command.MERGE, Command.REWRITE),
             None,
             always=("no_new_deletes_for_data_files_at_head", "deleted_data_files", "missing_delete_paths"),
             serializable=("added_data_files",),
