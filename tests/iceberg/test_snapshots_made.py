@@ -1,5 +1,6 @@
 """Every kind of commit makes one snapshot that PyIceberg reads, with the counters of Apache Iceberg."""
 
+import copy
 import uuid
 from typing import Any
 
@@ -325,3 +326,23 @@ def test_an_overwrite_meets_a_file_added_meanwhile_that_it_takes_only_in_part(la
     assert caught.value.conflict is not None
     assert caught.value.conflict.check == "whole_files_match"  # type: ignore[attr-defined]
     assert len(rows_of(lake.load())) == 4
+
+
+def test_the_manifest_of_many_new_files_rolls_at_the_target_size(lake: Lakehouse) -> None:
+    table = lake.create(
+        properties={"commit.manifest.target-size-bytes": "8000", "commit.manifest-merge.enabled": "false"}
+    )
+    (file,) = write(table, people(1))
+    files = []
+    for number in range(2000):
+        copied = copy.copy(file)
+        copied._data = [*file._data]
+        copied._data[1] = f"{file.file_path}-{number}"
+        files.append(copied)
+    table = append(table, files).table
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    sizes = [m.added_files_count for m in snapshot.manifests(table.io)]
+    assert len(sizes) > 1
+    assert sum(sizes) == 2000
+    assert plan(table).files.num_rows == 2000

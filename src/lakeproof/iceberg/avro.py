@@ -46,19 +46,20 @@ def read_header(data: bytes) -> Container:
 
 def join(files: Iterable[bytes]) -> tuple[bytes, list[int]]:
     """One uncompressed container with the records of all files, and how many each gave; all have one schema."""
-    parts: list[bytes] = []
+    blocks: list[bytes] = []
     rows: list[int] = []
-    sync = b""
+    schema = sync = b""
     for data in files:
         container = read_header(data)
-        if not parts:
-            sync = container.sync
-            parts.append(_header(_without_defaults(container.metadata["avro.schema"]), sync))
-        rows.append(_append_blocks(data, container, sync, parts))
-    return b"".join(parts), rows
+        schema, sync = container.metadata["avro.schema"], container.sync
+        rows.append(_append_blocks(data, container, blocks))
+    # One large block: some writers make a block of every record, and the decoder pays for each.
+    body = b"".join(blocks)
+    header = _header(_without_defaults(schema), sync)
+    return b"".join((header, _zigzag(sum(rows)), _zigzag(len(body)), body, sync) if any(rows) else (header,)), rows
 
 
-def _append_blocks(data: bytes, container: Container, sync: bytes, parts: list[bytes]) -> int:
+def _append_blocks(data: bytes, container: Container, blocks: list[bytes]) -> int:
     inflate = _INFLATE[container.metadata.get("avro.codec", b"null").decode()]
     at, records = container.body, 0
     while at < len(data):
@@ -67,8 +68,7 @@ def _append_blocks(data: bytes, container: Container, sync: bytes, parts: list[b
         end = at + size
         if data[end : end + SYNC_BYTES] != container.sync:
             raise ValueError("a block of the Avro file is cut or damaged")
-        block = inflate(data[at:end])
-        parts += (_zigzag(count), _zigzag(len(block)), block, sync)
+        blocks.append(inflate(data[at:end]))
         at, records = end + SYNC_BYTES, records + count
     return records
 

@@ -15,11 +15,13 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 
 import pyarrow as pa
 from pyiceberg.io import FileIO
-from pyiceberg.manifest import ManifestFile
+from pyiceberg.manifest import ManifestFile, read_manifest_list
+from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.iceberg.decode import decode_manifests, schema_of
 from lakeproof.iceberg.segments import Segment, Span
@@ -211,6 +213,16 @@ def _batches(io: FileIO, manifests: Sequence[ManifestFile]) -> Iterator[list[tup
 def _name(batch: Sequence[tuple[ManifestFile, bytes]]) -> str:
     keys = [LAYOUT, *(f"{manifest.manifest_path}\n{manifest.manifest_length}" for manifest, _ in batch)]
     return hashlib.blake2b("\n".join(keys).encode(), digest_size=16).hexdigest()
+
+
+@lru_cache(maxsize=128)
+def _manifest_list(io: FileIO, path: str) -> tuple[ManifestFile, ...]:
+    return tuple(read_manifest_list(io.new_input(path)))
+
+
+def manifests_of(io: FileIO, snapshot: Snapshot | None) -> tuple[ManifestFile, ...]:
+    """The manifests of a snapshot (`None`: of an empty table); a manifest list never changes either."""
+    return () if snapshot is None else _manifest_list(io, snapshot.manifest_list)
 
 
 def default_folder() -> Path:

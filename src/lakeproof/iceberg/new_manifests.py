@@ -10,7 +10,9 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
+from pyiceberg.avro.file import AvroOutputFile
 from pyiceberg.io import OutputFile
 from pyiceberg.manifest import (
     DataFile,
@@ -31,8 +33,33 @@ MERGE, MIN_COUNT, TARGET = (
     "commit.manifest.min-count-to-merge",
     "commit.manifest.target-size-bytes",
 )
-ROLL_ENTRIES = 25_000  # about eight megabytes
+BLOCK_ENTRIES = 500
 ADDED, EXISTING, DELETED = ManifestEntryStatus.ADDED, ManifestEntryStatus.EXISTING, ManifestEntryStatus.DELETED
+
+
+class _Blocks:
+    """Gathers entries into blocks: PyIceberg writes (and compresses) each entry as a block of its own."""
+
+    def __init__(self, output: AvroOutputFile[ManifestEntry]) -> None:
+        self._output = output
+        self._waiting: list[ManifestEntry] = []
+
+    def write_block(self, entries: list[ManifestEntry]) -> None:
+        self._waiting += entries
+        if len(self._waiting) >= BLOCK_ENTRIES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            self._output.write_block(self._waiting)
+            self._waiting = []
+
+    def __exit__(self, *failure: Any) -> None:
+        self._flush()
+        self._output.__exit__(*failure)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._output, name)
 
 
 class DeleteManifestWriter(ManifestWriterV2):
@@ -61,15 +88,15 @@ class ManifestMaker:
         """Manifests of new files, one per partition spec; `sequence_number` `None` is inherited from the snapshot."""
         manifests = []
         for spec_id in sorted({file.spec_id for file in files}):
-            entries = [
+            entries = (
                 ManifestEntry.from_args(
                     status=ADDED, snapshot_id=self.snapshot_id, sequence_number=sequence_number, data_file=file
                 )
                 for file in files
                 if file.spec_id == spec_id
-            ]
-            for start in range(0, len(entries), ROLL_ENTRIES):
-                manifests.append(self.write(entries[start : start + ROLL_ENTRIES], spec_id, content))
+            )
+            for first in entries:
+                manifests.append(self.write(itertools.chain((first,), entries), spec_id, content, roll=True))
         return manifests
 
     def without(self, manifest: ManifestFile, removed: frozenset[str]) -> tuple[ManifestFile, list[DataFile]]:
@@ -106,13 +133,19 @@ class ManifestMaker:
                 _forget_unassigned(entry)
         return entries
 
-    def write(self, entries: Iterable[ManifestEntry], spec_id: int, content: ManifestContent) -> ManifestFile:
-        """A manifest of these entries."""
+    def write(
+        self, entries: Iterable[ManifestEntry], spec_id: int, content: ManifestContent, *, roll: bool = False
+    ) -> ManifestFile:
+        """A manifest of these entries; `roll` takes of an iterator only as many as the target size holds."""
+        limit = int(self.table.properties.get(TARGET, 8 << 20)) if roll else None
         path = self.table.location_provider().new_metadata_location(f"{self.id}-m{next(self._numbers)}.avro")
         self.written.append(path)
         with self._writer(self.table.io.new_output(path), spec_id, content) as writer:
+            writer._writer = cast(Any, _Blocks(writer._writer))
             for entry in entries:
                 writer.add_entry(entry)
+                if limit is not None and writer.tell() >= limit:
+                    break
         return writer.to_manifest_file()
 
     def _writer(self, output: OutputFile, spec_id: int, content: ManifestContent) -> ManifestWriter:

@@ -27,7 +27,7 @@ from lakeproof.errors import CommitConflict, InvalidInput
 from lakeproof.filters import columns_of
 from lakeproof.format import DataFile, Rows, TableShape, TableState, rows_of
 from lakeproof.format.rows import position_array
-from lakeproof.iceberg.cache import ManifestCache
+from lakeproof.iceberg.cache import ManifestCache, manifests_of
 from lakeproof.iceberg.delete_files import write_position_deletes
 from lakeproof.iceberg.mappings import MAPPING_KEY, write_mapping
 from lakeproof.iceberg.planning import Picked, rows_of_spans
@@ -112,7 +112,7 @@ def head_state(
     """The live files of the head that this change can concern: all of them if delete files may age out with it."""
     if head is None:
         return TableState()
-    manifests = head.manifests(table.io)
+    manifests = manifests_of(table.io, head)
     by_rule = change.row_filter is not None or bool(change.replaced_partitions)
     named = [*(file.path for file in change.removed_data_files), *also]
     deletes: list[Picked] = []

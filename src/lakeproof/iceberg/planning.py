@@ -18,7 +18,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.cache import ManifestCache, shared_cache
+from lakeproof.iceberg.cache import ManifestCache, manifests_of, shared_cache
 from lakeproof.iceberg.dependencies import infer, table_dependencies
 from lakeproof.iceberg.failures import spoken
 from lakeproof.iceberg.matching_deletes import PATH_FIELD, Candidates, Deletes, match_delete_files
@@ -117,7 +117,7 @@ def plan(
     with spoken(place):
         wanted = And(row_filter, inferred)
         planner = _Planner(table, schema, wanted, case_sensitive, cache or shared_cache(), as_pyiceberg)
-        manifests = [] if snapshot is None else snapshot.manifests(table.io)
+        manifests = manifests_of(table.io, snapshot)
         data, seen, read = planner.pick(manifests, ManifestContent.DATA)
         deletes, _, _ = planner.pick(manifests, ManifestContent.DELETES)
     delete_files = delete_table(deletes)

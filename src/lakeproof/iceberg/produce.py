@@ -14,7 +14,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.cache import ManifestCache, shared_cache
+from lakeproof.iceberg.cache import ManifestCache, manifests_of, shared_cache
 from lakeproof.iceberg.new_manifests import ManifestMaker, has_live_files, merge_small
 from lakeproof.iceberg.summary import summarize
 
@@ -65,7 +65,7 @@ class Producer:
             *self._new(change.added_data_files, ManifestContent.DATA, change.data_sequence_number),
             *self._new(change.added_delete_files, ManifestContent.DELETES, None),
         ]
-        old = [] if head is None else head.manifests(table.io)
+        old = manifests_of(table.io, head)
         kept, removed = self._filtered(table, old, change)
         manifests = merge_small(self.maker, [*added, *kept], table.properties)
         return self._snapshot(table, head, manifests, change, removed, replaced=len(old))

@@ -22,7 +22,7 @@ from lakeproof.format import (
     row_set,
     rows_of,
 )
-from lakeproof.iceberg.cache import ManifestCache, shared_cache
+from lakeproof.iceberg.cache import ManifestCache, manifests_of, shared_cache
 from lakeproof.iceberg.delete_files import read_positions
 from lakeproof.iceberg.mappings import MAPPING_KEY, read_mapping
 from lakeproof.iceberg.planning import Picked, delete_table, rows_of_spans
@@ -89,7 +89,7 @@ class _Loader:
     def __init__(self, table: Table, snapshot: IcebergSnapshot, cache: ManifestCache, columns: Sequence[str]) -> None:
         self.table, self.snapshot, self.cache, self.columns = table, snapshot, cache, columns
         self.manifests: list[ManifestFile] = [
-            m for m in snapshot.manifests(table.io) if m.added_snapshot_id == snapshot.snapshot_id
+            m for m in manifests_of(table.io, snapshot) if m.added_snapshot_id == snapshot.snapshot_id
         ]
 
     def _picked(self, content: ManifestContent, status: int) -> list[Picked]:
