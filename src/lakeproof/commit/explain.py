@@ -29,13 +29,15 @@ _BECAUSE = {
 _FATES = {
     "updated": "{who} updated rows of {files} that the {command} writes too",
     "deleted": "{who} deleted rows of {files} that the {command} rewrites",
-    "lost": "{who} replaced {files} without recording where its rows went",
+    "lost": "{who} changed {files} without recording what became of its rows",
 }
 
 
 def because(conflict: Conflict, command: str) -> str:
     """Why the check says no, in one sentence without a full stop."""
-    sentence = _FATES.get(conflict.fate) if conflict.check == "target_rows" else _BECAUSE.get(conflict.check)
+    sentence = _BECAUSE.get(conflict.check)
+    if conflict.check == "target_rows" or conflict.fate == "lost":
+        sentence = _FATES.get(conflict.fate)
     who = f"snapshot {conflict.snapshot}" if conflict.snapshot is not None else "somebody else"
     return (sentence or "the check said no").format(who=who, files=listed(conflict.files), command=command)
 

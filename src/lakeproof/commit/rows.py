@@ -31,11 +31,12 @@ NOWHERE = ""
 
 
 class Touched(NamedTuple):
-    """What one snapshot did to rows that were there before it."""
+    """What one snapshot did to rows that were there before it. Unknown: it deletes rows, and nobody can say which."""
 
     positions: dict[str, RowSet]
     equality: dict[str, RowSet]
-    any_row: bool
+    unknown_positions: bool
+    unknown_equality: bool
     removed: frozenset[str]
     mapping: RowMapping | None
     pure_delete: bool
@@ -45,16 +46,19 @@ def touched(snapshot: Snapshot) -> Touched:
     """The snapshot's deletes and removals, by file."""
     positions: dict[str, RowSet] = {}
     equality: dict[str, RowSet] = {}
-    any_row = False
+    unknown = set()
     for delete in snapshot.added_delete_files:
+        by_value = delete.content is DeleteContent.EQUALITY
         if delete.positions is None:
-            any_row = True
+            unknown.add(by_value)
             continue
-        hits = equality if delete.content is DeleteContent.EQUALITY else positions
+        hits = equality if by_value else positions
         for file, rows in delete.positions:
             hits[file] = hits.get(file, 0) | rows
     removed = frozenset([file.path for file in snapshot.removed_data_files])
-    return Touched(positions, equality, any_row, removed, snapshot.mapping, snapshot.adds_no_data)
+    return Touched(
+        positions, equality, False in unknown, True in unknown, removed, snapshot.mapping, snapshot.adds_no_data
+    )
 
 
 class Walked(NamedTuple):
@@ -73,7 +77,10 @@ def walked(rows: Rows, by: Touched) -> Walked:
     updated: list[tuple[str, RowSet]] = []
     lost: list[tuple[str, RowSet]] = []
     for file, bits in rows:
-        hit = bits & hits_of(file, bits, by)
+        if (by.unknown_positions or by.unknown_equality) and file != NOWHERE:
+            lost.append((file, bits))
+            continue
+        hit = bits & hits_of(file, by)
         if hit:
             (gone if by.pure_delete else updated).append((file, hit))
             bits ^= hit
@@ -93,10 +100,8 @@ def walked(rows: Rows, by: Touched) -> Walked:
     return Walked(rows_of(here), tuple(gone), tuple(updated), tuple(lost))
 
 
-def hits_of(file: str, bits: RowSet, by: Touched) -> RowSet:
-    """The rows of a file that the snapshot's delete files take away."""
-    if by.any_row and file != NOWHERE:
-        return bits
+def hits_of(file: str, by: Touched) -> RowSet:
+    """The rows of a file that the snapshot's delete files are known to take away."""
     return by.positions.get(file, 0) | by.equality.get(file, 0)
 
 
@@ -130,7 +135,9 @@ def followed(
     """The memory after one more unseen snapshot, or the conflict that nothing later can undo."""
     by = touched(snapshot)
     targets = walked(memory.targets, by)
-    conflict = target_conflict(change, targets, snapshot) or replaced_conflict(change, by, snapshot)
+    conflict = target_conflict(change, targets, snapshot) if "target_rows" in asked else None
+    if conflict is None and "replaced_files" in asked:
+        conflict = replaced_conflict(change, by, snapshot)
     if conflict:
         return conflict
     reads, reads_changed = memory.reads, memory.reads_changed
@@ -169,9 +176,18 @@ def target_conflict(change: TableChange, targets: Walked, snapshot: Snapshot) ->
 
 
 def replaced_conflict(change: TableChange, by: Touched, snapshot: Snapshot) -> Conflict | None:
-    """A file that gave me rows to keep is gone: my copy of them would make them twice, or bring them back."""
+    """A file that gave me rows to keep is gone: my copy of them would make them twice, or bring them back.
+
+    The same where somebody deleted rows and nobody can say which: their deletes cannot be carried over. Unknown
+    equality deletes reach a compaction's output by themselves.
+    """
     gone = tuple(file for file, _ in change.kept if file in by.removed)
-    return Conflict("replaced_files", snapshot.snapshot_id, gone, "moved") if gone else None
+    if gone:
+        return Conflict("replaced_files", snapshot.snapshot_id, gone, "moved")
+    if by.unknown_positions or (by.unknown_equality and change.command is not Command.REWRITE):
+        kept = tuple(file for file, _ in change.kept)
+        return Conflict("replaced_files", snapshot.snapshot_id, kept, "lost") if kept else None
+    return None
 
 
 def _carried(change: TableChange, carried: Rows, by: Touched) -> Rows:
@@ -184,7 +200,7 @@ def _carried(change: TableChange, carried: Rows, by: Touched) -> Rows:
     for file, bits in change.kept:
         hit = by.positions.get(file, 0)
         if change.command is not Command.REWRITE:
-            hit = hits_of(file, bits, by)
+            hit = hits_of(file, by)
         if bits & hit:
             found.extend(moved(change.mapping or (), file, bits & hit)[0])
     return rows_of(found)
@@ -247,6 +263,8 @@ def conflict_now(change: TableChange, memory: RowMemory, asked: frozenset[str]) 
             return Conflict("replaced_files", None, away, "moved")
     if "new_rows_match" in asked and memory.unseen:
         return Conflict("new_rows_match", None, _named(memory.unseen), "added")
+    if "target_rows" not in asked:
+        return None
     if memory.missed is not None:
         named = sorted({file for rows in memory.missed for file in _named(rows)}) or _named(memory.unseen)
         return Conflict("target_rows", None, tuple(named), "updated")
