@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from lakeproof.checker.trace import Trace, TraceStep, replayed
-from lakeproof.commit.checks import describe
+from lakeproof.commit.checks import CHANGE_CHECKS, describe
 from lakeproof.errors import InvalidInput
 from lakeproof.models.iceberg import model_of
 from lakeproof.models.iceberg.bounds import Configured
@@ -39,7 +39,7 @@ def sentence(step: TraceStep, before: dict[str, Any]) -> str:
         case "write":
             return f"{step.actor} writes {_written(had)}. Nobody can see it yet."
         case "validate":
-            return f"{step.actor} refreshes the table and validates: {_asked(step.label)}. All pass."
+            return f"{step.actor} refreshes the table and validates: {_asked(step.label)}. Nothing stands against it."
         case "swap":
             return _swapped(step, after)
         case "refuse":
@@ -67,11 +67,15 @@ def _written(writer: dict[str, Any]) -> str:
 
 
 def _asked(label: str) -> str:
-    names = [name for name in label.split(", ") if name != "nothing to ask"]
+    names = [name for name in label.split(", ") if name != "nothing to ask" and name not in CHANGE_CHECKS]
     if not names:
-        return "its policy asks nothing of this command"
-    questions = [f"{name} ({describe(name).rstrip('.').lower()})" for name in names[:3]]
-    return "; ".join(questions) + (f"; and {len(names) - 3} more" if len(names) > 3 else "")
+        return "its policy asks nothing of what others did"
+    return "; ".join(f"{name} ({_question(name)})" for name in names)
+
+
+def _question(name: str) -> str:
+    text = describe(name).rstrip(".") if name != "history_known" else "the unseen snapshots are all there"
+    return text[:1].lower() + text[1:]
 
 
 def _swapped(step: TraceStep, after: dict[str, Any]) -> str:
@@ -93,10 +97,10 @@ def _rows(rows: list[list[Any]]) -> str:
 
 def _refused(step: TraceStep, had: dict[str, Any], mine: dict[str, Any]) -> str:
     again = "re-run" in step.marks or "compaction planned again" in step.marks
-    asks = describe(step.label).rstrip(".") if step.label != "history_known" else "the history is known"
+    asks = _question(step.label)
     if not again:
-        return f"{step.actor} validates and is refused by {step.label} ({asks.lower()}); the command aborts."
+        return f"{step.actor} validates and is refused by {step.label} ({asks}); the command aborts."
     if mine["phase"] == "READY":
         return f"{step.actor} validates, hears {step.label}, runs again from the head and finds nothing left to do."
     where = _snapshot(mine.get("scan_snapshot"))
-    return f"{step.actor} validates, hears {step.label} ({asks.lower()}) and runs again: it now reads {where}."
+    return f"{step.actor} validates, hears {step.label} ({asks}) and runs again: it now reads {where}."
