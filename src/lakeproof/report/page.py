@@ -78,7 +78,7 @@ def _about(view: View) -> str:
     steps = [(escape(s["step"]), f"{s['enabled']:,}", f"{s['taken']:,}") for s in view["steps"]]
     marks = [(escape(mark["name"]), mark["value"]) for mark in view["marks"]]
     tables = [
-        _table("Checked with", ("parameter", "value"), parameters),
+        _table("Parameters", ("parameter", "value"), parameters),
         _table("Steps in the explored space", ("step", "open", "taken"), steps),
         _table("What happened in it", ("mark", "transitions"), marks),
         _section("Notes", "".join(f"<p>{escape(note)}</p>" for note in view["notes"])),

@@ -42,4 +42,4 @@ def change_in_words(news: News) -> str:
     """
     if news["before"] and news["after"]:
         return f"{news['what']}: {news['before']} → {news['after']}"
-    return f"{news['what']}: {news['after']}" if news["after"] else f"{news['what']}: no more {news['before']}"
+    return f"{news['what']}: {news['after']}" if news["after"] else f"{news['what']}: − {news['before']}"

@@ -11,7 +11,8 @@ from lakeproof.checker.trace import NOTHING
 from lakeproof.report.words import in_words
 
 Mark = Literal["", "new", "changed", "gone"]
-TUPLE = 4  # as many scalars in a row are one value
+TUPLE = 4  # as many short scalars in a row are one value
+SHORT = 40
 
 
 class Node(TypedDict):
@@ -42,9 +43,9 @@ def marked(key: str, before: Any, after: Any) -> Node:
     if pairs is not None:
         children = [marked(name, old, new) for name, old, new in pairs]
         return {"key": key, "mark": "", "text": "", "before": "", "children": children}
-    if before == after:
-        return _plain(key, after)
     node = _plain(key, after)
+    if json.dumps(before) == json.dumps(after):  # 1 and true are equal in Python only
+        return node
     return {**node, "mark": "changed", "before": in_words(before)}
 
 
@@ -59,15 +60,22 @@ def _pairs(before: Any, after: Any) -> list[tuple[str, Any, Any]] | None:
     if not before and not after:
         return None
     if isinstance(before, dict) and isinstance(after, dict):
+        if not before or not after:
+            return None
         return [(key, before.get(key, NOTHING), after.get(key, NOTHING)) for key in dict.fromkeys([*after, *before])]
     if isinstance(before, list) and isinstance(after, list):
         named = _by_name(before), _by_name(after)
         if named[0] is not None and named[1] is not None:
             return _pairs(*named)
-        if len(before) == len(after) <= TUPLE and not any(isinstance(item, list | dict) for item in before + after):
+        if _is_one_value(before) and _is_one_value(after) and len(before) == len(after):
             return None
         return list(_aligned(before, after))
     return None
+
+
+def _is_one_value(items: list[Any]) -> bool:
+    scalars = not any(isinstance(item, list | dict) for item in items)
+    return scalars and len(items) <= TUPLE and sum(len(str(item)) for item in items) <= SHORT
 
 
 def _by_name(items: list[Any]) -> dict[str, Any] | None:

@@ -72,6 +72,7 @@ class View(TypedDict):
     traces: list[TraceView]
 
 
+FEW = 6  # as many parameters are told at the top
 TONES = {"holds": "good", "violated": "bad", "unknown": "unknown"}
 
 
@@ -167,7 +168,7 @@ def _trace_title(trace: Trace, found: Sequence[PropertyVerdict]) -> str:
     if not found:
         return f"A run of {trace.model}"
     if found[0].kind == "eventually":
-        return f"{found[0].name} never comes true"
+        return f"{found[0].name} may never come true"
     return f"{found[0].name} is {'reached' if found[0].kind == 'reachable' else 'violated'}"
 
 
@@ -247,12 +248,14 @@ def _facts(verdict: Verdict) -> list[Fact]:
     facts: list[Fact] = [{"text": f"{p.name} violated", "tone": "bad" if p.counts else "unknown"} for p in violated]
     if not violated:
         facts.append({"text": verdict.verdict, "tone": TONES[verdict.verdict]})
-    policy = verdict.parameters.get("policy")
     facts.append({"text": f"model {verdict.model}", "tone": ""})
-    facts += [{"text": f"policy {policy}", "tone": ""}] if policy else []
-    facts += [{"text": counted(verdict.states, "state"), "tone": ""}, {"text": f"depth {verdict.depth}", "tone": ""}]
+    told = _parameters(verdict.parameters)
+    facts += [
+        {"text": f"{p['name']} {p['value']}", "tone": ""} for p in told if p["name"] == "policy" or len(told) <= FEW
+    ]
     if verdict.unreached:
-        facts.append({"text": f"never reached: {several(verdict.unreached)}", "tone": "unknown"})
+        names = several(verdict.unreached) if len(verdict.unreached) <= 2 else f"{len(verdict.unreached)} properties"
+        facts.append({"text": f"never reached: {names}", "tone": "unknown"})
     return facts
 
 

@@ -1,5 +1,6 @@
 "use strict";
 // Draws the view data of the page: no framework, no request, text only through textContent.
+// One file, because the page is one file and nothing builds it.
 (() => {
   const byId = (id) => document.getElementById(id);
   const page = JSON.parse(byId("view").textContent);
@@ -10,6 +11,8 @@
   let chosen = null; // the snapshot whose files are shown; null: the head
   let everything = null; // all snapshots with their files; null: if they are few
   let walk = null; // explorer: the choices taken so far
+  let refocus = false; // explorer: the keyboard was among the choices
+  let open = []; // explorer: what can happen next at each moment, and what does not hold there
 
   // ---- small helpers
 
@@ -48,8 +51,7 @@
     put(byId("steps"), trace.moments.map(drawRow));
   }
   function byRail() {
-    const most = innerWidth <= 900 ? 2 : 3;
-    const narrow = trace.actors.length > most;
+    const narrow = (byId("lanes").clientWidth - 60) / trace.actors.length < 140; // too narrow for words
     byId("lanes").classList.toggle("by-rail", narrow);
     return narrow;
   }
@@ -74,7 +76,7 @@
     if (!step.badges.length) return null;
     return make("span", { class: "badges" }, step.badges.map((badge) => make("span", { class: `badge ${badge.tone}` }, badge.text)));
   }
-  const newsInWords = (item) => `${item.what}: ${item.before && item.after ? `${item.before} → ${item.after}` : item.after || `no more ${item.before}`}`;
+  const newsInWords = (item) => `${item.what}: ${item.before && item.after ? `${item.before} → ${item.after}` : item.after || `− ${item.before}`}`;
 
   function showRow() {
     for (const button of byId("steps").querySelectorAll(".step")) {
@@ -169,9 +171,11 @@
     const snapshots = table.levels.flatMap((level) => level.boxes).filter((box) => box.kind === "snapshot");
     const shown = snapshots.some((box) => box.of[0] === chosen) ? chosen : table.head;
     const all = everything === null ? snapshots.length <= FEW_SNAPSHOTS : everything;
-    const levels = make("div", { class: "levels" }, table.levels.map((level) => drawLevel(level, shown, all)));
+    const drawn = table.levels.map((level) => drawLevel(level, shown, all));
+    const above = table.levels.findIndex((level) => level.title === "Snapshots"); // catalog and metadata stand in one column
+    const levels = make("div", { class: "levels" }, above > 1 ? make("div", { class: "stack" }, drawn.splice(0, above)) : null, drawn);
     const bar = make("div", { class: "tree-bar" },
-      make("span", {}, shown === null ? "No snapshot yet" : `Strong lines: what a reader of snapshot ${shown} goes through`),
+      make("span", {}, shown === null ? "No snapshot yet" : `Strong lines: what a reader of snapshot ${shown} goes through.${table.links.some((link) => link.kind === "deletes") ? " Dashed: deletes rows of that file." : ""}`),
       snapshots.length > 1 ? make("button", { type: "button", onclick: () => { everything = !all; drawTable(); } },
         all ? `only snapshot ${shown}` : "all snapshots") : null);
     fill("table", make("div", {}, bar, make("div", { class: "tree", tabindex: 0, role: "group", "aria-label": "Metadata tree" }, levels)));
@@ -228,7 +232,7 @@
       const x1 = from.x + from.w, x2 = to.x + to.w, y1 = from.y + 16, y2 = to.y + 16;
       return `M${x1} ${y1} C${Math.max(x1, x2) + 24} ${y1} ${Math.max(x1, x2) + 24} ${y2} ${x2} ${y2}`;
     }
-    if (down) {
+    if (down || (from.x < to.x + to.w && to.x < from.x + from.w)) {
       const x1 = from.x + Math.min(from.w / 2, 60), y1 = from.y + from.h, x2 = to.x + Math.min(to.w / 2, 60), y2 = to.y;
       return `M${x1} ${y1} C${x1} ${y1 + 18} ${x2} ${y2 - 18} ${x2} ${y2}`;
     }
@@ -329,12 +333,12 @@
 
   function drawChoices() {
     if (walk === null) return;
-    const open = view.choices[at], groups = new Map();
-    open.forEach((choice, index) => groups.set(choice.actor, [...(groups.get(choice.actor) || []), { ...choice, index }]));
+    const { choices, broken } = open[at], groups = new Map();
+    choices.forEach((choice, index) => groups.set(choice.actor, [...(groups.get(choice.actor) || []), { ...choice, index }]));
     const content = make("div", { class: "choices" },
-      [...groups].map(([actor, some]) => make("section", { class: "level", lane: laneOf(actor) }, make("h3", {}, actor), make("div", {}, some.map(drawChoice)))),
-      open.length ? null : make("p", { class: "none" }, "Nobody can move here: the run ends."),
-      view.broken[at].length ? make("p", { class: "remark" }, `Violated here: ${view.broken[at].join(", ")}`) : null,
+      [...groups].map(([actor, some]) => make("div", { class: "group", lane: laneOf(actor) }, make("h3", {}, actor), make("div", {}, some.map(drawChoice)))),
+      choices.length ? null : make("p", { class: "none" }, "Nobody can move here: the run ends."),
+      broken.length ? make("p", { class: "remark" }, `Violated here: ${broken.join(", ")}`) : null,
       make("div", {}, make("button", { type: "button", class: "back", disabled: at === 0, onclick: takeBack }, "take back")));
     fill("choices", content);
   }
@@ -342,24 +346,35 @@
     return make("button", { type: "button", class: "choice", title: choice.caption, "aria-pressed": String(at < walk.length && walk[at] === choice.index), onclick: () => take(choice.index) },
       choice.title, choice.label ? make("small", {}, choice.label) : null, choice.marks.length ? make("small", {}, choice.marks.join(", ")) : null);
   }
-  const take = (index) => { location.hash = `walk=${[...walk.slice(0, at), index].join(".")}`; };
-  const takeBack = () => { if (at > 0) location.hash = `walk=${walk.slice(0, at - 1).join(".")}`; };
+  function walkTo(moves) {
+    refocus = byId("choices").contains(document.activeElement);
+    location.hash = `walk=${moves.join(".")}`;
+  }
+  const take = (index) => walkTo([...walk.slice(0, at), index]);
+  const takeBack = () => { if (at > 0) walkTo(walk.slice(0, at - 1)); };
   async function load() {
     const found = /^#walk=([\d.]*)(?:&step-(\d+))?$/.exec(location.hash);
-    const moves = found ? found[1] : page.walk.join(".");
-    try {
-      const answer = await fetch(`walk?moves=${moves}`);
-      const said = await answer.json();
-      if (!answer.ok) throw new Error(said.error.message);
-      view = said.view; walk = said.walk;
-      choose(0);
-      go(found && found[2] ? Number(found[2]) : end(), false);
-      if (!found) remember();
-    } catch (error) {
-      byId("choices").hidden = false;
-      put(byId("choices").querySelector("div"), make("p", { class: "fault" }, `The explorer does not answer: ${error.message}`));
-    }
+    const said = await ask(found ? found[1] : page.walk.join("."));
     byId("main").hidden = false;
+    if (said.error) {
+      fill("choices", make("p", { class: "fault" }, `The explorer has no such walk: ${said.error.message}`));
+      return;
+    }
+    view = said.view;
+    walk = said.walk;
+    open = said.choices.map((choices, index) => ({ choices, broken: said.broken[index] }));
+    choose(0);
+    go(found && found[2] ? Number(found[2]) : end(), false);
+    if (!found) remember();
+    if (refocus) byId("choices").querySelector(".choice, .back").focus({ preventScroll: true });
+    refocus = false;
+  }
+  async function ask(moves) {
+    try {
+      return await (await fetch(`walk?moves=${moves}`)).json();
+    } catch {
+      return { error: { message: "its server has ended" } };
+    }
   }
 
   // ---- start
@@ -375,6 +390,7 @@
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((details) => { details.open = true; }));
   if (page.walk) {
     byId("lanes-title").textContent = "Your walk";
+    put(byId("walk").querySelector(".keys"), make("kbd", {}, "1"), "–", make("kbd", {}, "9"), " take · ", make("kbd", {}, "⌫"), " take back · ", make("kbd", {}, "←"), make("kbd", {}, "→"), " look");
     addEventListener("hashchange", load);
     load();
   } else if (view.traces.length) {

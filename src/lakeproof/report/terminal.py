@@ -1,0 +1,142 @@
+"""Verdicts and traces in the terminal: tables, differences per step, and progress while a search runs."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.progress import Progress as Bar
+from rich.progress import SpinnerColumn, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from lakeproof.checker.limits import Progress
+from lakeproof.checker.trace import Trace
+from lakeproof.checker.verdict import Verdict
+from lakeproof.report.moments import Moment
+from lakeproof.report.tree import News
+from lakeproof.report.view import TraceView, View, trace_view, view_of
+
+TONES = {"good": "green", "bad": "bold red", "unknown": "yellow", "refused": "yellow", "commit": "cyan"}
+LANES = ("blue", "dark_orange3", "cyan", "magenta", "deep_pink3", "green4", "dodger_blue2", "bright_black")
+SIGNS = {"good": "✓", "bad": "✗", "unknown": "?"}
+
+
+def print_verdict(console: Console, verdict: Verdict) -> None:
+    """The answer, what it is about, each property, and the trace of the first violation."""
+    view = view_of(verdict)
+    console.print(_headline(view))
+    for sentence in view["summary"]:
+        console.print(f"  {sentence}", highlight=False, markup=False)
+    console.print()
+    console.print(_properties(view))
+    for note in _notes(verdict):
+        console.print(f"  {note}", style="yellow", highlight=False, markup=False)
+    if view["tone"] != "good" and view["traces"] and verdict.trace is not None:
+        console.print()
+        _print_steps(console, view["traces"][0])
+
+
+def print_trace(console: Console, trace: Trace) -> None:
+    """The steps, each with what it changed."""
+    shown = trace_view(trace, [])
+    console.print(Text(shown["title"], style="bold"))
+    for sentence in shown["summary"]:
+        console.print(f"  {sentence}", highlight=False, markup=False)
+    console.print()
+    _print_steps(console, shown)
+
+
+def _headline(view: View) -> Text:
+    tone = TONES.get(view["tone"], "bold")
+    return Text(f"{SIGNS.get(view['tone'], '·')} {view['title']}", style=tone)
+
+
+def _notes(verdict: Verdict) -> list[str]:
+    never = verdict.statistics.never_taken
+    return [*verdict.notes, *([f"No explored transition takes {', '.join(never)}."] if never else [])]
+
+
+def _properties(view: View) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in ("property", "kind", "verdict", ""):
+        table.add_column(name, overflow="fold")
+    for found in view["properties"]:
+        verdict = Text(found["verdict"], style=TONES.get(found["tone"], ""))
+        table.add_row(Text(found["name"]), found["kind"], verdict, Text(found["says"], style="dim"))
+    return table
+
+
+def _print_steps(console: Console, trace: TraceView) -> None:
+    wide = max((len(actor) for actor in trace["actors"]), default=0)
+    for moment in trace["moments"][1:]:
+        if trace["loop"] and moment["number"] == trace["loop"][0]:
+            console.print(Text("      ⟲ from here on it repeats for ever", style="yellow"))
+        console.print(_step(moment, wide))
+        for item in moment["news"]:
+            console.print(Padding(_change(item), (0, 0, 0, wide + 7), expand=False))
+        for check in moment["checks"]:
+            if check["answer"] != "passed":
+                said = Text(f"{check['check']} {check['answer']}", style=TONES.get(check["tone"], ""))
+                console.print(Padding(said, (0, 0, 0, wide + 7), expand=False))
+    if trace["loop"] is not None:
+        end = f"back to step {trace['loop'][0]}" if trace["loop"] else "from here on nobody moves any more"
+        console.print(Text(f"      ↑ {end}", style="yellow"))
+
+
+def _step(moment: Moment, wide: int) -> Text:
+    lane = LANES[(moment["lane"] or 0) % len(LANES)]
+    line = Text(f"{moment['number']:>4}  ")
+    line.append(f"{moment['actor']:<{wide}} ", style=f"bold {lane}")
+    line.append(moment["title"], style="bold")
+    if moment["label"]:
+        line.append(f"  {moment['label']}")
+    for badge in moment["badges"]:
+        line.append(f"  [{badge['text']}]", style=TONES.get(badge["tone"], "dim"))
+    return line
+
+
+def _change(news: News) -> Text:
+    line = Text(f"{news['what']}  ", style="bold red" if news["tone"] == "bad" else "dim")
+    if news["before"]:
+        line.append("" if news["after"] else "− ")
+        line.append(news["before"], style="dim strike")
+        line.append(" → " if news["after"] else "", style="dim")
+    if news["after"]:
+        line.append(news["after"], style="bold red" if news["tone"] == "bad" else "not dim")
+    return line
+
+
+class ProgressBar:
+    """Shows where a search stands, on stderr and only if that is a terminal; hand it to `check(progress=…)`.
+
+    Use it in a `with`; the line is gone when the search ends.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(file=sys.stderr)
+        columns = (SpinnerColumn(), TextColumn("{task.description}"))
+        self.bar = Bar(*columns, console=self.console, transient=True, disable=not self.console.is_terminal)
+        self.task = self.bar.add_task("searching", total=None)
+
+    def __enter__(self) -> ProgressBar:
+        self.bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.bar.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        """Show this standing."""
+        self.bar.update(self.task, description=progress_in_words(progress))
+
+
+def progress_in_words(progress: Progress) -> str:
+    """Where a search stands, on one line."""
+    return (
+        f"{progress.states:,} states, depth {progress.depth}, {progress.frontier:,} waiting, "
+        f"{progress.rate:,.0f} states/s, {progress.memory_mb:,.0f} MB, {progress.seconds:.0f} s; {progress.outlook}"
+    )
