@@ -20,10 +20,11 @@ NEEDED = {
     "spark.sql.parquet.fieldId.write.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
+# What goes wrong in a task reaches the caller as an exception: a second copy with stack traces is only noise.
 _QUIET = """
-rootLogger.level = error
+rootLogger.level = fatal
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
-logger.gateway.level = error
+logger.gateway.level = fatal
 rootLogger.appenderRef.stderr.ref = console
 appender.console.type = Console
 appender.console.name = console

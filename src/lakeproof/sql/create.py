@@ -97,7 +97,9 @@ def type_text(cursor: Cursor) -> str:
     first = cursor.peek()
     if first.kind not in ("word", "quoted"):
         cursor.fail("expected a type")
-    cursor.take()
+    if cursor.take().is_word("interval"):
+        while cursor.peek().is_word("year", "month", "day", "hour", "minute", "second", "to"):
+            cursor.take()
     depth = 0
     while not cursor.done:
         token = cursor.peek()

@@ -1,0 +1,59 @@
+"""Spark's exceptions as errors of ours: one sentence, the place marked where the text is known, no stack trace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from lakeproof.errors import InvalidInput, LakeproofError
+from lakeproof.spark.gateway import Gateway
+from lakeproof.sql.lexer import marked
+
+_RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: \w+)?\s*$", re.MULTILINE)
+_POSITION = re.compile(r"\(?line (\d+), pos (\d+)\)?|line (\d+) pos (\d+)")
+_CONDITION = re.compile(r"\[([A-Z_.]+)\]\s*(.*?)(?:\s*SQLSTATE: \w+|\n\n|$)", re.DOTALL)
+
+
+@contextmanager
+def spoken(gateway: Gateway, text: str = "") -> Iterator[None]:
+    """What Spark raises inside leaves as an error of ours; `text` is the statement, to mark a place in it."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise spoken_error(gateway, error, text) from error
+
+
+def spoken_error(gateway: Gateway, error: Exception, text: str = "") -> LakeproofError:
+    """The error of ours that an exception of Spark's stands for."""
+    own = gateway.recovered(error)
+    if own is not None:
+        return own
+    told = str(error)
+    raised = _RAISED.search(told)
+    if raised:
+        return InvalidInput(raised.group(1), hint="nothing was written")
+    position = _POSITION.search(told)
+    place = ""
+    if position and text:
+        line, column = (int(one) for one in position.groups() if one is not None)
+        place = marked(text, sum(len(one) + 1 for one in text.split("\n")[: line - 1]) + column)
+    message, hint = _sentences(told, error)
+    return InvalidInput(message, place=place, hint=hint)
+
+
+def _sentences(told: str, error: Exception) -> tuple[str, str]:
+    """What is wrong, and the hint after it, as Spark words them without its error codes, plans and stack traces."""
+    found = _CONDITION.search(told)
+    if found:
+        said = found.group(2)
+    else:
+        lines = [line for line in told.splitlines() if line.strip() and not line.startswith(("\tat ", "Traceback"))]
+        said = lines[0] if lines else type(error).__name__
+    said = " ".join(re.split(r"; line \d+ pos \d+", said)[0].split())
+    first, _, rest = re.sub(r"([.:?]) (?=[A-Z])", r"\1\0", said, count=1).partition("\0")
+    hint = "" if rest.startswith("Verify the spelling") else rest
+    return first.rstrip(".:"), hint[:300]

@@ -1,0 +1,127 @@
+"""Plain PySpark on a connected session: the few calls that never ask the session's catalog are caught by name.
+
+`SparkSession.sql` sees statements that Spark's parser does not know; `saveAsTable` would make a table of Spark's own
+beside a managed one; two ways to overwrite partitions never hand over a DataFrame. On any other session these methods
+do what they always did.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql.readwriter import DataFrameWriterV2
+
+from lakeproof.errors import InvalidInput
+from lakeproof.spark.engine import Append, Overwrite, OverwritePartitions
+from lakeproof.spark.names import managed
+from lakeproof.spark.run import Runner
+
+_runners: list[Runner] = []
+_original_sql: Callable[..., DataFrame] = SparkSession.sql
+_original_save: Callable[..., None] = DataFrameWriter.saveAsTable
+_original_insert: Callable[..., None] = DataFrameWriter.insertInto
+_original_init: Callable[..., None] = DataFrameWriterV2.__init__
+_original_partitions: Callable[..., None] = DataFrameWriterV2.overwritePartitions
+
+
+def spark_sql(session: SparkSession) -> Callable[..., DataFrame]:
+    """Spark's own `sql` of a session, whatever was hooked."""
+    return functools.partial(_original_sql, session)
+
+
+def hook(runner: Runner) -> None:
+    """The runner's session is caught from now on; a later lake on the same session takes its place."""
+    session = runner.engine.gateway.session
+    _runners[:] = [one for one in _runners if not one.engine.gateway.session.equals(session)] + [runner]
+    if SparkSession.sql is _original_sql:
+        _install()
+
+
+def unhook(runner: Runner) -> None:
+    """The runner's session is Spark's own again."""
+    _runners[:] = [one for one in _runners if one is not runner]
+
+
+def runner_of(session: SparkSession) -> Runner | None:
+    """The lake that this session is connected to."""
+    return next((one for one in _runners if one.engine.gateway.session.equals(session._jsparkSession)), None)
+
+
+def _install() -> None:
+    SparkSession.sql = _sql
+    DataFrameWriter.saveAsTable = _save_as_table
+    DataFrameWriter.insertInto = _insert_into
+    DataFrameWriterV2.__init__ = _init_writer
+    DataFrameWriterV2.overwritePartitions = _overwrite_partitions
+
+
+@functools.wraps(_original_sql)
+def _sql(self: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:
+    runner = runner_of(self)
+    if runner is None or kwargs:
+        return _original_sql(self, sqlQuery, args, **kwargs)
+    with own_errors(runner):
+        return runner.run(sqlQuery, args=args) if args is not None else runner.run(sqlQuery)
+
+
+@functools.wraps(_original_save)
+def _save_as_table(self: Any, name: str, format: Any = None, mode: Any = None, *rest: Any, **options: Any) -> None:
+    runner = runner_of(self._spark)
+    table = None if runner is None else managed(runner.engine, name)
+    if runner is None or table is None:
+        return _original_save(self, name, format, mode, *rest, **options)
+    self.mode(mode)
+    chosen = str(self._jwrite.mode().toString())
+    if chosen == "ErrorIfExists":
+        raise InvalidInput(f"there is already a table `{name}`", hint="say mode('append') or mode('overwrite')")
+    with own_errors(runner):
+        if chosen != "Ignore":
+            runner.engine.write(table, self._df, Append() if chosen == "Append" else Overwrite())
+    return None
+
+
+@functools.wraps(_original_insert)
+def _insert_into(self: Any, tableName: str, overwrite: bool | None = None) -> None:
+    runner = runner_of(self._spark)
+    if runner is None or managed(runner.engine, tableName) is None:
+        return _original_insert(self, tableName, overwrite)
+    with own_errors(runner):
+        if not (overwrite and runner.overwrites_dynamically()):
+            return _original_insert(self, tableName, overwrite)
+        with runner.engine.within(dynamic=True):
+            return _original_insert(self, tableName, False)
+
+
+@functools.wraps(_original_init)
+def _init_writer(self: Any, df: DataFrame, table: str) -> None:
+    _original_init(self, df, table)
+    self._lakeproof_table = table
+
+
+@functools.wraps(_original_partitions)
+def _overwrite_partitions(self: Any) -> None:
+    runner = runner_of(self._spark)
+    table = None if runner is None else managed(runner.engine, self._lakeproof_table)
+    if runner is None or table is None:
+        return _original_partitions(self)
+    with own_errors(runner):
+        runner.engine.write(table, self._df, OverwritePartitions())
+    return None
+
+
+@contextmanager
+def own_errors(runner: Runner) -> Iterator[None]:
+    """An error of ours that went through the JVM comes out as itself; Spark's own stay Spark's."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        own = runner.engine.gateway.recovered(error)
+        if own is None:
+            raise
+        raise own from None

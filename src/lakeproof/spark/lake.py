@@ -1,0 +1,215 @@
+"""The Python face: `connect`, `Lake.sql`, `Lake.table`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource
+
+from lakeproof.errors import InvalidInput
+from lakeproof.filters import Expression
+from lakeproof.iceberg.catalogs import DEFAULT_URI, DEFAULT_WAREHOUSE, open_catalog
+from lakeproof.iceberg.planning import ScanPlan
+from lakeproof.iceberg.planning import plan as planned
+from lakeproof.iceberg.predicates import TRUE, from_filter
+from lakeproof.iceberg.types import Table
+from lakeproof.iceberg.views import view
+from lakeproof.spark.catalog import install
+from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode
+from lakeproof.spark.explaining import ManagedScan, scans_of
+from lakeproof.spark.failures import spoken
+from lakeproof.spark.gateway import Gateway
+from lakeproof.spark.hooks import hook, spark_sql, unhook
+from lakeproof.spark.names import qualified
+from lakeproof.spark.run import Runner
+from lakeproof.spark.session import build_session, made_ready
+from lakeproof.sql import split
+from lakeproof.sql.predicates import predicate_from_text
+
+
+def connect(
+    spark: SparkSession | None = None,
+    catalog: str = DEFAULT_URI,
+    warehouse: str = DEFAULT_WAREHOUSE,
+    **properties: str,
+) -> Lake:
+    """The tables of a catalog on a Spark session: the given one, the active one, or a new local one.
+
+    `properties` are PyIceberg's own, for its catalogs and file systems.
+    """
+    opened = open_catalog(catalog, warehouse, **properties)
+    session = spark or SparkSession.getActiveSession() or build_session(warehouse)
+    gateway = Gateway(made_ready(session))
+    engine = Engine(gateway, opened)
+    install(engine)
+    _know_provider(session)
+    quiet_local_files(gateway)
+    runner = Runner(engine, spark_sql(session))
+    hook(runner)
+    return Lake(runner)
+
+
+class Lake:
+    """Managed tables, as SQL and as DataFrames."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner, self._engine = runner, runner.engine
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session; plain `spark.sql` on it knows the managed tables too."""
+        return self._engine.gateway.spark
+
+    @property
+    def engine(self) -> Engine:
+        """What statements run on."""
+        return self._engine
+
+    def sql(self, text: str) -> DataFrame:
+        """The result of the statement (of the last, if there are several); mistakes are errors of ours, not Spark's."""
+        pieces = split(text)
+        if not pieces:
+            raise InvalidInput("there is no statement in this text")
+        for piece in pieces[:-1]:
+            self._run(piece.text)
+        return self._run(pieces[-1].text)
+
+    def _run(self, text: str) -> DataFrame:
+        with spoken(self._engine.gateway, text):
+            return self._runner.run(text)
+
+    def collect(self, rows: DataFrame) -> list[Any]:
+        """The rows of a result; what goes wrong while they are computed is an error of ours too."""
+        with spoken(self._engine.gateway):
+            return list(rows.collect())
+
+    def table(self, name: str) -> LakeTable:
+        """A managed table; an unknown name is an `InvalidInput` that names the nearest."""
+        full = qualified(self._engine, name)
+        self._engine.load(full)
+        return LakeTable(self._engine, full)
+
+    def scans(self, rows: DataFrame) -> list[ManagedScan]:
+        """What a query reads of managed tables: tables, snapshots, filters, files."""
+        return scans_of(self._engine, rows)
+
+    def close(self) -> None:
+        """Plain `spark.sql` is Spark's own again; the session lives on."""
+        unhook(self._runner)
+        self.spark.conf.unset("spark.sql.catalog.spark_catalog")
+
+
+class PlannedFile(NamedTuple):
+    """A data file that a scan reads."""
+
+    path: str
+    bytes: int
+    rows: int
+
+
+class TablePlan(NamedTuple):
+    """What a scan reads, and of how much."""
+
+    files: tuple[PlannedFile, ...]
+    files_seen: int
+    scan: ScanPlan
+
+
+class SnapshotInfo(NamedTuple):
+    """One snapshot; `parent_id` of the first is `None`."""
+
+    snapshot_id: int
+    parent_id: int | None
+    timestamp_ms: int
+    operation: str
+    summary: dict[str, str]
+
+
+class LakeTable:
+    """One managed table; every call reads its newest metadata."""
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self._engine, self.name = engine, name
+
+    def _table(self) -> Table:
+        return self._engine.load(self.name)
+
+    def scan(self, *, version: str | int | None = None, timestamp_ms: int | None = None) -> DataFrame:
+        """The rows at the head, at a snapshot, branch or tag, or at an instant."""
+        chosen = None if version is None else str(version)
+        return self._engine.scan(self._table(), version=chosen, timestamp_ms=timestamp_ms).rows
+
+    def plan(self, sql_predicate: str | None = None) -> TablePlan:
+        """The files that a scan with this predicate reads, from metadata alone."""
+        table = self._table()
+        chosen: Expression | None = None
+        if sql_predicate is not None:
+            chosen = predicate_from_text(sql_predicate, place=f"predicate `{sql_predicate}`")
+        found = planned(table, TRUE if chosen is None else from_filter(chosen))
+        columns = [found.files[name].to_pylist() for name in ("path", "size", "record_count")]
+        files = tuple(PlannedFile(*row) for row in zip(*columns, strict=True))
+        return TablePlan(files, found.files_seen, found)
+
+    def snapshots(self) -> list[SnapshotInfo]:
+        """The snapshots, oldest first."""
+        return list(_snapshots(self._table()))
+
+    def history(self) -> list[dict[str, Any]]:
+        """Which snapshot was current from when on, oldest first."""
+        return list(view(self._table(), "history").to_pylist())
+
+    def append(self, rows: DataFrame, *, branch: str = "main") -> int | None:
+        """Add the rows of a DataFrame, by name: one snapshot, whose id is returned."""
+        return self._write(rows, Append(), branch)
+
+    def overwrite(self, rows: DataFrame, sql_predicate: str | None = None, *, branch: str = "main") -> int | None:
+        """Replace all rows, or those of a predicate that selects whole files."""
+        mode = Overwrite() if sql_predicate is None else Overwrite(predicate_from_text(sql_predicate))
+        return self._write(rows, mode, branch)
+
+    def overwrite_partitions(self, rows: DataFrame, *, branch: str = "main") -> int | None:
+        """Replace the partitions that the rows lie in."""
+        return self._write(rows, OverwritePartitions(), branch)
+
+    def _write(self, rows: DataFrame, mode: WriteMode, branch: str) -> int | None:
+        with spoken(self._engine.gateway):
+            return self._engine.write(self._table(), rows, mode, branch=branch).snapshot_id
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The names of the columns."""
+        return [field.name for field in self._table().schema().fields]
+
+
+def _snapshots(table: Table) -> Iterator[SnapshotInfo]:
+    order = sorted(table.metadata.snapshots, key=lambda one: (one.sequence_number or 0, one.timestamp_ms))
+    for each in order:
+        said = dict(each.summary.additional_properties) if each.summary else {}
+        operation = each.summary.operation.value if each.summary else ""
+        yield SnapshotInfo(each.snapshot_id, each.parent_snapshot_id, each.timestamp_ms, operation, said)
+
+
+class _IcebergName(DataSource):  # type: ignore[misc]
+    """Makes `iceberg` a name that Spark's parser lets through to the session's catalog; it is never read from."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "iceberg"
+
+
+def _know_provider(session: SparkSession) -> None:
+    """Spark asks for the data source behind `using iceberg` before it asks the catalog; a real one is left alone."""
+    lookup = Gateway(session).module("org.apache.spark.sql.execution.datasources.DataSource")
+    try:
+        lookup.lookupDataSource("iceberg", session._jsparkSession.sessionState().conf())
+    except Exception:
+        session.dataSource.register(_IcebergName)
+
+
+def quiet_local_files(gateway: Gateway) -> None:
+    """Hadoop's local file system writes no checksum files: nobody reads them, and they would look like orphans."""
+    local = gateway.jvm.java.net.URI("file:///")
+    conf = gateway.session.sessionState().newHadoopConf()
+    gateway.jvm.org.apache.hadoop.fs.FileSystem.get(local, conf).setWriteChecksum(False)

@@ -1,0 +1,40 @@
+"""A Parquet table of Spark's own becomes a managed table: its files are adopted as the first snapshot."""
+
+from __future__ import annotations
+
+from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.add_files import add_files
+from lakeproof.iceberg.tables import PartitionBy, create_table, drop_table
+from lakeproof.spark.engine import Engine
+from lakeproof.spark.gateway import CATALYST, items_of
+from lakeproof.spark.names import managed, qualified, spark_has
+from lakeproof.spark.types import to_iceberg_schema
+
+
+def migrate(engine: Engine, name: str) -> int:
+    """The number of files adopted; Spark's own table of that name is gone, its files are the managed table's now."""
+    full = qualified(engine, name)
+    if managed(engine, name) is not None or not spark_has(engine, name):
+        raise InvalidInput(f"Spark has no table `{full}` to migrate", hint="give the name of a Parquet table")
+    gateway = engine.gateway
+    namespace, _, table_name = full.rpartition(".")
+    identifier = gateway.named(f"{CATALYST}TableIdentifier").apply(table_name, gateway.some(namespace))
+    known = gateway.session.sessionState().catalog().getTableMetadata(identifier)
+    provider = str(known.provider().get())
+    if provider.lower() != "parquet":
+        raise InvalidInput(f"`{full}` is {provider}, and only Parquet tables can be migrated")
+    location = known.location().toString()
+    parts = [PartitionBy(column) for column in items_of(known.partitionColumnNames())]
+    schema = to_iceberg_schema(gateway.spark.table(full).schema)
+    made = create_table(
+        engine.catalog, full, schema, partition_by=parts, location=location.replace("file:/", "file:///", 1)
+    )
+    try:
+        done = add_files(made, [made.location()])
+    except BaseException:
+        drop_table(engine.catalog, full)
+        raise
+    gateway.session.sessionState().catalog().dropTable(identifier, True, False)
+    snapshot = done.table.current_snapshot()
+    said = snapshot.summary.additional_properties if snapshot is not None and snapshot.summary else {}
+    return int(said.get("added-data-files", 0))

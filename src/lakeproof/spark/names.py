@@ -1,0 +1,34 @@
+"""Which table a name in a statement means."""
+
+from __future__ import annotations
+
+from lakeproof.iceberg.catalogs import CATALOG_NAME
+from lakeproof.iceberg.types import Table
+from lakeproof.spark.engine import Engine
+from lakeproof.spark.gateway import CATALYST
+
+_CATALOGS = ("spark_catalog", CATALOG_NAME)
+
+
+def qualified(engine: Engine, name: str) -> str:
+    """`namespace.table`; a bare name is in the session's current database."""
+    parts = [part.strip("`") for part in name.split(".")]
+    if len(parts) > 2 and parts[0].lower() in _CATALOGS:
+        parts = parts[1:]
+    if len(parts) == 1:
+        parts = [engine.gateway.spark.catalog.currentDatabase(), *parts]
+    return ".".join(parts)
+
+
+def managed(engine: Engine, name: str) -> Table | None:
+    """The managed table that a name means, or `None`."""
+    return engine.find(qualified(engine, name)) if "`" not in name else None
+
+
+def spark_has(engine: Engine, name: str) -> bool:
+    """Whether Spark itself has a table or view of that name."""
+    namespace, _, table = qualified(engine, name).rpartition(".")
+    gateway = engine.gateway
+    identifier = gateway.named(f"{CATALYST}TableIdentifier").apply(table, gateway.some(namespace))
+    catalog = gateway.session.sessionState().catalog()
+    return bool(catalog.databaseExists(namespace) and catalog.tableExists(identifier))
