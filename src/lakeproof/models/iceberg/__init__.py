@@ -13,7 +13,7 @@ from lakeproof.models.iceberg.bounds import PARAMETERS, PRESETS, Configured, con
 from lakeproof.models.iceberg.describing import describe
 from lakeproof.models.iceberg.observing import observe
 from lakeproof.models.iceberg.properties import properties
-from lakeproof.models.iceberg.world import READY, Event, Op, Own, Shared, Writer
+from lakeproof.models.iceberg.world import READY, Event, Op, Own, Ready, Shared, Writer
 
 __all__ = ["PARAMETERS", "PRESETS", "build", "configured", "model_of", "parameter_help"]
 
@@ -85,4 +85,4 @@ def _observe_as(writers: Mapping[str, Writer], own: Own, event: Event) -> Own:
 
 def is_final(shared: Shared, own: Own) -> bool:
     """A writer rests when it has nothing in hand; a violated world is not followed any further."""
-    return own == READY or bool(shared.violated)
+    return isinstance(own, Ready) or bool(shared.violated)

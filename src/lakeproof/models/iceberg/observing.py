@@ -25,7 +25,7 @@ def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
     lost = window.gone and "missing_delete_paths" in checks.head
     if (window.conflict or lost) and not setup.measure and not window.committed:
         check = window.conflict.check if window.conflict else "missing_delete_paths"
-        return Conflicted(own.command, own.group, check)
+        return Conflicted(own.command, own.group, check, own.turn)
     if lost and window.conflict is None:
         window = window._replace(conflict=Conflict("missing_delete_paths"))
     names = {old: (new, places) for old, new, places in event.names}
@@ -64,4 +64,4 @@ def _expired(writer: Writer, own: Op) -> Own:
     conflict = Conflict("history_known")
     if writer.setup.measure:
         return own._replace(window=own.window._replace(conflict=conflict))
-    return Conflicted(own.command, own.group, conflict.check)
+    return Conflicted(own.command, own.group, conflict.check, own.turn)

@@ -12,7 +12,7 @@ from lakeproof.checker.model import Property, always, eventually, eventually_eac
 from lakeproof.commit.change import Command, Mode
 from lakeproof.commit.checks import NEWEST_ONLY, ROW_CHECKS, SNAPSHOT_CHECKS
 from lakeproof.commit.policy import Policy, checks_of
-from lakeproof.models.iceberg.world import READY, Own, Setup, Shared, Writer
+from lakeproof.models.iceberg.world import Own, Ready, Setup, Shared, Writer
 
 JUDGED = {
     "consistent_read": "ConsistentRead",
@@ -41,7 +41,7 @@ def _keeps(name: str, shared: Shared) -> bool:
 
 
 def _at_rest(shared: Shared, own: Own) -> bool:
-    return own == READY or bool(shared.violated)
+    return isinstance(own, Ready) or bool(shared.violated)
 
 
 def _nothing_open(shared: Shared, owns: tuple[Own, ...]) -> bool:

@@ -36,7 +36,6 @@ from lakeproof.models.iceberg.world import (
     LOST,
     METADATA,
     READ,
-    READY,
     VALIDATING,
     WRITE,
     Conflicted,
@@ -56,31 +55,49 @@ from lakeproof.models.iceberg.writing import Written, placed, rewritten, written
 def start(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """A writer starts a command: from here on it reads the snapshot that is the head now."""
     setup = writer.setup
-    if own != READY or shared.violated or shared.commands >= setup.max_commands:
+    if not isinstance(own, Ready) or shared.violated or shared.commands >= setup.max_commands:
         return
-    for index in range(len(setup.commands)) if writer.commands is None else writer.commands:
+    for index in writer.choices(own):
+        if index == COMPACTION:
+            continue
         command = setup.commands[index]
         if not _may_start(writer, shared, command):
             continue
         plan = _plan(writer, shared.table, index)
-        if plan is None or _changes_nothing(plan, shared.table):
+        if writer.program is None and (plan is None or _changes_nothing(plan, shared.table)):
+            continue
+        if plan is None:
+            yield Outcome(shared, Ready(own.next + 1), label=f"{command}: no row", marks=("nothing to do",))
             continue
         pending = shared.pending
         if not setup.duplicates and command.command is Command.INSERT:
             pending = tuple(sorted((*pending, *(row[0] for row in command.rows)), key=repr))
-        after = shared._replace(commands=shared.commands + 1, under_way=shared.under_way + 1, pending=pending)
-        yield Outcome(after, _op(writer, index, "", plan), label=str(command), marks=(f"{command.command} starts",))
+        after = shared._replace(under_way=shared.under_way + 1, pending=pending)
+        if writer.program is None:
+            after = after._replace(commands=shared.commands + 1)
+        op = _op(writer, index, "", plan, own.next)
+        yield Outcome(after, op, label=str(command), marks=(f"{command.command} starts",))
 
 
 def start_compaction(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """A writer starts a compaction of some files."""
     setup = writer.setup
-    if own != READY or shared.violated or shared.compactions >= setup.max_compactions:
+    if not isinstance(own, Ready) or shared.violated:
         return
-    for group in groups(shared.table):
+    if writer.program is None:
+        chosen, spent = groups(shared.table), 1
+        if shared.compactions >= setup.max_compactions:
+            return
+    elif COMPACTION in writer.choices(own):
+        chosen, spent = groups(shared.table)[:1], 0
+        if not chosen:
+            yield Outcome(shared, Ready(own.next + 1), label="nothing to compact", marks=("nothing to do",))
+    else:
+        return
+    for group in chosen:
         plan = rewritten(shared.table, _members(shared.table, group), setup.shape, writer.policy, command_id="me")
-        after = shared._replace(compactions=shared.compactions + 1, under_way=shared.under_way + 1)
-        op = _op(writer, COMPACTION, group, plan)
+        after = shared._replace(compactions=shared.compactions + spent, under_way=shared.under_way + 1)
+        op = _op(writer, COMPACTION, group, plan, own.next)
         yield Outcome(after, op, label=_compaction_label(writer, shared.table, group), marks=("REWRITE starts",))
 
 
@@ -141,7 +158,7 @@ def _plan(writer: Writer, table: TableState, index: int, answer: RunAgain | None
     )
 
 
-def _op(writer: Writer, index: int, group: str, plan: Written) -> Op:
+def _op(writer: Writer, index: int, group: str, plan: Written, turn: int) -> Op:
     """A command that has read its snapshot; only what will be asked is kept."""
     setup, change = writer.setup, plan.change
     targets = change.targets
@@ -167,7 +184,7 @@ def _op(writer: Writer, index: int, group: str, plan: Written) -> Op:
         ),
     )
     phase = WRITE if change.command in (Command.INSERT, Command.UPSERT) else READ
-    return Op(phase, index, group, lighter, window, ghost, writer.policy.name, targets if setup.measure else ())
+    return Op(phase, index, group, lighter, window, ghost, writer.policy.name, turn, targets if setup.measure else ())
 
 
 def _has_equality(change: TableChange) -> bool:
@@ -216,7 +233,7 @@ def swap(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     if not isinstance(answer, Commit | CommitWith):
         return
     after, event = committed(writer, shared, own, answer)
-    yield Outcome(after, READY, event, marks=(f"{own.change.command} commits", *_adjustments(own, answer)))
+    yield Outcome(after, writer.rested(own), event, marks=(f"{own.change.command} commits", *_adjustments(own, answer)))
     if writer.setup.unknown and not own.sent and own.command != COMPACTION:
         back = after._replace(under_way=shared.under_way, pending=shared.pending)
         waiting = observe(writer, own, event, me=True)
@@ -239,9 +256,9 @@ def finish(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     if isinstance(own, Op) and own.phase in VALIDATING and not shared.violated:
         answer = answered(writer, own)
         if isinstance(answer, AlreadyCommitted):
-            yield Outcome(ended(writer, shared, own), READY, marks=("found its own commit",))
+            yield Outcome(ended(writer, shared, own), writer.rested(own), marks=("found its own commit",))
         elif isinstance(answer, NothingLeft):
-            yield Outcome(ended(writer, shared, own), READY, marks=("nothing left to compact",))
+            yield Outcome(ended(writer, shared, own), writer.rested(own), marks=("nothing left to compact",))
 
 
 def refuse(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
@@ -265,15 +282,22 @@ def refuse(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     fine = isinstance(own, Op) and writer.setup.measure and _was_fine(writer, shared, own)
     needless = ("needless",) * fine + lost
     if isinstance(answer, Refuse):
-        yield Outcome(ended(writer, shared, own), READY, label=answer.conflict.check, marks=(mark, "abort", *needless))
+        yield Outcome(
+            ended(writer, shared, own),
+            writer.rested(own),
+            label=answer.conflict.check,
+            marks=(mark, "abort", *needless),
+        )
         return
     plan = _again(writer, shared, own, answer)
     kind = "compaction planned again" if own.command == COMPACTION else "re-run"
     if plan is None:
-        yield Outcome(ended(writer, shared, own), READY, label=answer.conflict.check, marks=(mark, kind, *needless))
+        yield Outcome(
+            ended(writer, shared, own), writer.rested(own), label=answer.conflict.check, marks=(mark, kind, *needless)
+        )
         return
     group = "all files" if own.command == COMPACTION else ""
-    op = _op(writer, own.command, group, plan)
+    op = _op(writer, own.command, group, plan, own.turn)
     yield Outcome(shared, op, label=answer.conflict.check, marks=(mark, kind, *needless))
 
 
@@ -311,13 +335,18 @@ def crash(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """The writer's process dies; what it wrote stays behind as files that nobody references."""
     if not isinstance(own, Ready) and shared.crashes < writer.setup.max_crashes and not shared.violated:
         after = ended(writer, shared, own)
-        yield Outcome(after._replace(crashes=shared.crashes + 1), READY, marks=("crash",))
+        yield Outcome(after._replace(crashes=shared.crashes + 1), writer.rested(own), marks=("crash",))
 
 
 def expire(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """Maintenance expires every snapshot but the head and removes the files that only those needed."""
-    if own == READY and shared.expiries < writer.setup.max_expiries and shared.table.data_files and not shared.violated:
-        yield Outcome(shared._replace(expiries=shared.expiries + 1), READY, Event(None), marks=("snapshots expired",))
+    if (
+        isinstance(own, Ready)
+        and shared.expiries < writer.setup.max_expiries
+        and shared.table.data_files
+        and not shared.violated
+    ):
+        yield Outcome(shared._replace(expiries=shared.expiries + 1), own, Event(None), marks=("snapshots expired",))
 
 
 def _was_fine(writer: Writer, shared: Shared, op: Op) -> bool:

@@ -7,6 +7,7 @@ row identity; no guard reads them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -50,7 +51,12 @@ class Shared(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """READY: nothing in hand (also after COMMITTED and ABORTED, which leave nothing behind)."""
+    """READY: nothing in hand (also after COMMITTED and ABORTED, which leave nothing behind).
+
+    A writer with a program of its own counts here which of its statements comes next.
+    """
+
+    next: int = 0
 
 
 class Conflicted(NamedTuple):
@@ -59,6 +65,7 @@ class Conflicted(NamedTuple):
     command: int
     group: str
     check: str
+    turn: int = 0
 
 
 class Ghost(NamedTuple):
@@ -83,6 +90,7 @@ class Op(NamedTuple):
     window: CommitWindow
     ghost: Ghost
     policy: str = ""
+    turn: int = 0
     as_is: Rows = ()  # only when false aborts are measured: the targets where they were scanned
     behind: bool = False  # only with expiry: somebody committed since the scan
     sent: bool = False  # only with unknown outcomes: a request is on its way and may still arrive
@@ -151,6 +159,17 @@ class Writer:
     setup: Setup
     name: str = ""  # only in a run that is told
     commands: tuple[int, ...] | None = None  # those that these writers run; `None`: all
+    program: tuple[tuple[int, ...], ...] | None = None  # statements in order, each with its alternatives
+
+    def rested(self, own: Op | Conflicted) -> Ready:
+        """READY again, after a command that was `own`."""
+        return READY if self.program is None else Ready(own.turn + 1)
+
+    def choices(self, own: Ready) -> Sequence[int]:
+        """What a writer may start now; `COMPACTION` stands for one."""
+        if self.program is not None:
+            return self.program[own.next] if own.next < len(self.program) else ()
+        return range(len(self.setup.commands)) if self.commands is None else self.commands
 
     def mode_of(self, command: RowCommand) -> Mode:
         """Copy-on-write or merge-on-read, as the table says for this command."""
