@@ -43,9 +43,11 @@ def spoken(place: str) -> Iterator[None]:
             place=place,
             hint="restore the file, or drop the table",
         ) from error
-    except PydanticError as error:
+    except (PydanticError, ValidationError) as error:
+        if "validation error" not in str(error):
+            raise InvalidInput(_first_line(error), place=place) from error
         raise InvalidInput(
-            f"the table's metadata file cannot be read: {_first_line(error)}",
+            "the table's metadata file cannot be read",
             place=place,
             hint="restore the metadata file from a copy, or register an older one",
         ) from error
@@ -57,7 +59,7 @@ def spoken(place: str) -> Iterator[None]:
         raise InvalidInput(_first_line(error), place=place) from error
     except OSError as error:
         raise InvalidInput(f"the warehouse cannot be used: {_first_line(error)}", place=place) from error
-    except (SQLAlchemyError, RESTError, ValidationError, ValueError, NotImplementedError, pa.ArrowException) as error:
+    except (SQLAlchemyError, RESTError, ValueError, NotImplementedError, pa.ArrowException) as error:
         raise InvalidInput(_first_line(error), place=place) from error
 
 

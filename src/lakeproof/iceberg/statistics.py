@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 from pyiceberg.io.pyarrow import (
     MetricModeTypes,
+    MetricsMode,
     StatisticsCollector,
     StatsAggregator,
     compute_statistics_plan,
+    match_metrics_mode,
     parquet_path_to_id_mapping,
 )
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
@@ -58,6 +61,9 @@ class FooterReader:
     def __init__(self, schema: Schema, properties: Mapping[str, str]) -> None:
         self.plan: dict[int, StatisticsCollector] = compute_statistics_plan(schema, dict(properties))
         self.ids = parquet_path_to_id_mapping(schema)
+        for path, field_id in self.ids.items():
+            if "." in path and "list.element" not in path and "key_value" not in path:
+                self.plan[field_id] = _bounded(self.plan[field_id], properties)
         for path, field_id in list(self.ids.items()):
             for ours, theirs in SPELLINGS:
                 self.ids.setdefault(path.replace(ours, theirs), field_id)
@@ -86,6 +92,15 @@ class FooterReader:
             "upper_bounds": {i: b for i, c in columns.items() if (b := c.bound("max")) is not None},
             "split_offsets": sorted(_offset(footer.row_group(n)) for n in range(footer.num_row_groups)),
         }
+
+
+def _bounded(collector: StatisticsCollector, properties: Mapping[str, str]) -> StatisticsCollector:
+    """A field of a struct has one value per row, so its bounds are as good as a column's; PyIceberg only counts it."""
+    default = properties.get("write.metadata.metrics.default", "truncate(16)")
+    mode = match_metrics_mode(properties.get(f"write.metadata.metrics.column.{collector.column_name}", default))
+    if mode.type == MetricModeTypes.TRUNCATE and str(collector.iceberg_type) not in ("string", "binary"):
+        mode = MetricsMode(MetricModeTypes.FULL)
+    return replace(collector, mode=mode)
 
 
 class _Column:
