@@ -115,7 +115,7 @@ def iceberg_subject(parameters: Mapping[str, str], policy: Policy) -> Subject:
     return Subject(
         iceberg.model_of(config),
         policy.name,
-        lambda trace: told(config, trace),
+        lambda trace: told(iceberg.model_of(config, told=True), trace),
         lambda trace, title: scenario_text(config, trace, title),
     )
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from lakeproof.checker.model import Model, Outcome, Process, Step, StepFunction
 from lakeproof.commit.policy import POLICIES, Policy
+from lakeproof.models.iceberg import mishaps
 from lakeproof.models.iceberg import steps as protocol
 from lakeproof.models.iceberg.bounds import PARAMETERS, PRESETS, Configured, configured, parameter_help
 from lakeproof.models.iceberg.describing import describe
 from lakeproof.models.iceberg.observing import observe
 from lakeproof.models.iceberg.properties import properties
-from lakeproof.models.iceberg.world import READY, Event, Op, Own, Ready, Shared, Writer
+from lakeproof.models.iceberg.world import COMPACTION, READY, Event, Op, Own, Ready, Setup, Shared, Writer
 
-__all__ = ["PARAMETERS", "PRESETS", "build", "configured", "model_of", "parameter_help"]
+__all__ = ["PARAMETERS", "PRESETS", "Member", "assembled", "build", "configured", "model_of", "parameter_help"]
 
 
 def build(parameters: Mapping[str, str], policy: Policy | None = None) -> Model:
@@ -23,28 +25,48 @@ def build(parameters: Mapping[str, str], policy: Policy | None = None) -> Model:
     return model_of(configured(parameters, policy or POLICIES["lakeproof"]))
 
 
+class Member(NamedTuple):
+    """One writer: its policy, and what it runs (`commands`: any of these; `program`: these in order)."""
+
+    name: str
+    policy: Policy
+    commands: tuple[int, ...] | None = None
+    program: tuple[tuple[int, ...], ...] | None = None
+
+    def kind(self) -> str:
+        """Writers of one kind are interchangeable."""
+        what = self.commands if self.program is None else self.program
+        return self.policy.name if what is None else f"{self.policy.name}: {what}"
+
+
 def model_of(config: Configured, *, told: bool = False) -> Model:
-    """The model of a checked configuration; `told` keeps names, history and who is who, for a single run."""
-    setup, policies = config.setup, config.policies
+    """The model of a checked configuration."""
+    pairs = zip(config.policies, config.commands, strict=True)
+    members = tuple(Member(f"writer-{i}", policy, commands) for i, (policy, commands) in enumerate(pairs, 1))
+    setup = replace(config.setup, table=config.named_table) if told else config.setup
+    return assembled(setup, members, {**config.given, "policy": config.policies[0].name}, told=told)
+
+
+def assembled(setup: Setup, members: tuple[Member, ...], parameters: Mapping[str, str], *, told: bool = False) -> Model:
+    """The protocol for these writers; `told` keeps names, history and who is who, for a single run."""
     if told:
-        setup = replace(setup, told=True, canonical=False, lean=False, measure=False, table=config.named_table)
-    writers = {}
-    processes = []
-    for number, (policy, commands) in enumerate(zip(policies, config.commands, strict=True), 1):
-        name = f"writer-{number}"
-        kind = name if told else policy.name if commands is None else f"{policy.name}: {commands}"
-        writers[kind] = Writer(policy, setup, name if told else "", commands)
-        processes.append(Process(name, READY, kind))
+        setup = replace(setup, told=True, canonical=False, lean=False, measure=False)
+    writers = {
+        member.name if told else member.kind(): Writer(
+            member.policy, setup, member.name if told else "", member.commands, member.program
+        )
+        for member in members
+    }
     by_policy = {writer.policy.name: writer for writer in writers.values()}
     return Model(
         name="iceberg",
         shared=Shared(setup.table),
-        processes=tuple(processes),
+        processes=tuple(Process(m.name, READY, m.name if told else m.kind()) for m in members),
         steps={kind: steps_of(writer) for kind, writer in writers.items()},
-        properties=properties(setup, policies),
+        properties=properties(setup, tuple(member.policy for member in members)),
         observe=partial(_observe_as, by_policy),
-        parameters={**config.given, "policy": policies[0].name},
-        describe=partial(describe, setup, by_policy, tuple(process.name for process in processes)),
+        parameters=parameters,
+        describe=partial(describe, setup, by_policy, tuple(member.name for member in members)),
         is_final=is_final,
     )
 
@@ -65,16 +87,16 @@ def steps_of(writer: Writer) -> tuple[Step, ...]:
     ]
     if not setup.fused:
         found.insert(3, Step("validate", of(protocol.validate_and_write_metadata), reads_shared=False))
-    if setup.max_compactions:
+    if setup.max_compactions or COMPACTION in {i for choice in writer.program or () for i in choice}:
         found.insert(1, Step("start compaction", of(protocol.start_compaction)))
         found.append(Step("finish", of(protocol.finish)))
     if setup.unknown:
-        found += [Step("look", of(protocol.look)), Step("arrive", of(protocol.arrive))]
+        found += [Step("look", of(mishaps.look)), Step("arrive", of(mishaps.arrive))]
         found += [] if setup.max_compactions else [Step("finish", of(protocol.finish))]
     if setup.max_crashes:
-        found.append(Step("crash", of(protocol.crash)))
+        found.append(Step("crash", of(mishaps.crash)))
     if setup.max_expiries:
-        found.append(Step("expire", of(protocol.expire)))
+        found.append(Step("expire", of(mishaps.expire)))
     return tuple(found)
 
 

@@ -59,7 +59,7 @@ def verdict(
     if not result.twice and not result.zombies:
         if _is_serial(setup, command, before, result):
             return ()
-        if op.command != COMPACTION and setup.isolation is Isolation.SNAPSHOT:
+        if op.command != COMPACTION and op.change.isolation is Isolation.SNAPSHOT:
             mine = () if op.ghost.mine is None else (op.ghost.mine,)
             if any(_is(setup, command, op, rows, before, result) for rows in (*mine, *op.ghost.others)):
                 return ()

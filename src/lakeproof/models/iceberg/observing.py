@@ -32,7 +32,7 @@ def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
     truth = {old: (new, wrote) for old, new, wrote in event.truth}
     only_removes = change.command in ONLY_REMOVES
     ghost = followed_ghost(own.ghost, truth, only_removes=only_removes)
-    if only_removes and setup.isolation is Isolation.SNAPSHOT and own.command != COMPACTION:
+    if only_removes and change.isolation is Isolation.SNAPSHOT and own.command != COMPACTION:
         ghost = _later(writer, own, ghost, event)
     new = renamed_op(own, window, ghost, names)
     phase = own.phase

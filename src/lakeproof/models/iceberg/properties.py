@@ -74,7 +74,13 @@ def _window_checks(setup: Setup, policy: Policy) -> set[str]:
     """The checks that somebody else's commit can fail, of the commands in this workload."""
     writer = Writer(policy, setup)
     lists = [
-        checks_of(policy, command.command, writer.mode_of(command), setup.isolation, setup.shape.format_version)
+        checks_of(
+            policy,
+            command.command,
+            writer.mode_of(command),
+            setup.isolation_of(command.command),
+            setup.shape.format_version,
+        )
         for command in setup.commands
     ]
     if setup.max_compactions:

@@ -39,7 +39,6 @@ from lakeproof.models.iceberg.world import (
     VALIDATING,
     WRITE,
     Conflicted,
-    Event,
     Ghost,
     Op,
     Own,
@@ -153,7 +152,7 @@ def _plan(writer: Writer, table: TableState, index: int, answer: RunAgain | None
         writer.setup.shape,
         writer.policy,
         mode=mode,
-        isolation=writer.setup.isolation,
+        isolation=writer.setup.isolation_of(command.command),
         command_id="me",
     )
 
@@ -163,8 +162,9 @@ def _op(writer: Writer, index: int, group: str, plan: Written, turn: int) -> Op:
     setup, change = writer.setup, plan.change
     targets = change.targets
     window = open_window(change, writer.checks(change), setup.shape)
-    mine: Rows = targets if setup.isolation is Isolation.SNAPSHOT and index != COMPACTION else ()
-    later = setup.isolation is Isolation.SNAPSHOT and change.command in ONLY_REMOVES
+    snapshot = change.isolation is Isolation.SNAPSHOT
+    mine: Rows = targets if snapshot and index != COMPACTION else ()
+    later = snapshot and change.command in ONLY_REMOVES
     ghost = Ghost(
         plan.origins,
         mine,
@@ -265,40 +265,33 @@ def refuse(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """A check says no: the command aborts, or runs again from the head."""
     if shared.violated:
         return
-    answer: RunAgain | Refuse
-    if isinstance(own, Conflicted):
-        again = writer.policy.runs_again and writer.setup.reruns
-        conflict = Conflict(own.check)
-        answer = RunAgain(conflict, writer.rerun_mode(own.command)) if again else Refuse(conflict)
-    elif isinstance(own, Op) and own.phase in VALIDATING:
-        given = answered(writer, own)
-        if not isinstance(given, RunAgain | Refuse):
-            return
-        answer = given
-    else:
+    answer = _refusal(writer, own)
+    if answer is None or isinstance(own, Ready):
         return
-    mark = f"refused by {answer.conflict.check}"
-    lost = ("lost swap, then refused",) if isinstance(own, Op) and own.phase == LOST else ()
     fine = isinstance(own, Op) and writer.setup.measure and _was_fine(writer, shared, own)
-    needless = ("needless",) * fine + lost
-    if isinstance(answer, Refuse):
-        yield Outcome(
-            ended(writer, shared, own),
-            writer.rested(own),
-            label=answer.conflict.check,
-            marks=(mark, "abort", *needless),
-        )
-        return
-    plan = _again(writer, shared, own, answer)
-    kind = "compaction planned again" if own.command == COMPACTION else "re-run"
+    lost = isinstance(own, Op) and own.phase == LOST
+    told = ("needless",) * fine + ("lost swap, then refused",) * lost
+    check, plan, kind = answer.conflict.check, None, "abort"
+    if isinstance(answer, RunAgain):
+        plan = _again(writer, shared, own, answer)
+        kind = "compaction planned again" if own.command == COMPACTION else "re-run"
+    marks = (f"refused by {check}", kind, *told)
     if plan is None:
-        yield Outcome(
-            ended(writer, shared, own), writer.rested(own), label=answer.conflict.check, marks=(mark, kind, *needless)
-        )
+        yield Outcome(ended(writer, shared, own), writer.rested(own), label=check, marks=marks)
         return
     group = "all files" if own.command == COMPACTION else ""
-    op = _op(writer, own.command, group, plan, own.turn)
-    yield Outcome(shared, op, label=answer.conflict.check, marks=(mark, kind, *needless))
+    yield Outcome(shared, _op(writer, own.command, group, plan, own.turn), label=check, marks=marks)
+
+
+def _refusal(writer: Writer, own: Own) -> RunAgain | Refuse | None:
+    if isinstance(own, Conflicted):
+        conflict = Conflict(own.check)
+        again = writer.policy.runs_again and writer.setup.reruns
+        return RunAgain(conflict, writer.rerun_mode(own.command)) if again else Refuse(conflict)
+    if isinstance(own, Op) and own.phase in VALIDATING:
+        answer = answered(writer, own)
+        return answer if isinstance(answer, RunAgain | Refuse) else None
+    return None
 
 
 def _again(writer: Writer, shared: Shared, own: Op | Conflicted, answer: RunAgain) -> Written | None:
@@ -309,44 +302,6 @@ def _again(writer: Writer, shared: Shared, own: Op | Conflicted, answer: RunAgai
     return rewritten(
         shared.table, _members(shared.table, "all files"), writer.setup.shape, writer.policy, command_id="me"
     )
-
-
-# ---------------------------------------------------------------- what can go wrong besides
-
-
-def look(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
-    """The writer, which got no answer, refreshes the table and looks for its own commit."""
-    if isinstance(own, Op) and own.phase == LOOK and not shared.violated:
-        yield Outcome(shared, own._replace(phase=METADATA), marks=("looks for its own commit",))
-
-
-def arrive(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
-    """A commit request that was late arrives while the head is still the expected one."""
-    if not isinstance(own, Op) or not own.sent or shared.violated:
-        return
-    answer = answered(writer, own)
-    if isinstance(answer, Commit | CommitWith):
-        after, event = committed(writer, shared, own, answer)
-        back = after._replace(under_way=shared.under_way, pending=shared.pending)
-        yield Outcome(back, observe(writer, own, event, me=True), event, marks=("late request arrives",))
-
-
-def crash(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
-    """The writer's process dies; what it wrote stays behind as files that nobody references."""
-    if not isinstance(own, Ready) and shared.crashes < writer.setup.max_crashes and not shared.violated:
-        after = ended(writer, shared, own)
-        yield Outcome(after._replace(crashes=shared.crashes + 1), writer.rested(own), marks=("crash",))
-
-
-def expire(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
-    """Maintenance expires every snapshot but the head and removes the files that only those needed."""
-    if (
-        isinstance(own, Ready)
-        and shared.expiries < writer.setup.max_expiries
-        and shared.table.data_files
-        and not shared.violated
-    ):
-        yield Outcome(shared._replace(expiries=shared.expiries + 1), own, Event(None), marks=("snapshots expired",))
 
 
 def _was_fine(writer: Writer, shared: Shared, op: Op) -> bool:

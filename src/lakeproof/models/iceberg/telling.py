@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from lakeproof.checker.model import Model
 from lakeproof.checker.trace import Trace, TraceStep, replayed
 from lakeproof.commit.checks import CHANGE_CHECKS, describe
 from lakeproof.errors import InvalidInput
-from lakeproof.models.iceberg import model_of
-from lakeproof.models.iceberg.bounds import Configured
 
 
-def told(config: Configured, trace: Trace) -> Trace:
-    """The same run, told: files have names, every snapshot is kept, captions say what this step did."""
+def told(model: Model, trace: Trace) -> Trace:
+    """The same run on a model that is told: files have names, every snapshot is kept, captions say what happened."""
     try:
-        run = replayed(model_of(config, told=True), trace)
+        run = replayed(model, trace)
     except InvalidInput:  # files of equal content were confused: the trace as it was found is still right
         return trace
     states = [run.initial, *(step.state for step in run.steps)]

@@ -144,6 +144,12 @@ class Setup:
     reruns: bool = True
     guarded: bool = False
     told: bool = False
+    modes: tuple[tuple[Command, Mode], ...] = ()  # of single commands, before update_mode and delete_mode
+    isolations: tuple[tuple[Command, Isolation], ...] = ()  # of single commands, before isolation
+
+    def isolation_of(self, command: Command) -> Isolation:
+        """What this command promises."""
+        return dict(self.isolations).get(command, self.isolation)
 
     @property
     def tracks_lost_swaps(self) -> bool:
@@ -179,7 +185,8 @@ class Writer:
             Command.METADATA_DELETE,
         ):
             return Mode.COPY_ON_WRITE
-        return self.setup.delete_mode if command.command is Command.DELETE else self.setup.update_mode
+        table = self.setup.delete_mode if command.command is Command.DELETE else self.setup.update_mode
+        return dict(self.setup.modes).get(command.command, table)
 
     def rerun_mode(self, command: int) -> Mode:
         """How a command writes when it runs again: one that lost its file must not lose it for ever."""
