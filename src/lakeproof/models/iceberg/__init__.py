@@ -91,7 +91,7 @@ def steps_of(writer: Writer) -> tuple[Step, ...]:
         found.insert(1, Step("start compaction", of(protocol.start_compaction)))
         found.append(Step("finish", of(protocol.finish)))
     if setup.unknown:
-        found += [Step("look", of(mishaps.look)), Step("arrive", of(mishaps.arrive))]
+        found += [Step("look", of(mishaps.look)), Step("arrive", of(mishaps.arrive)), Step("stop", of(mishaps.stop))]
         found += [] if setup.max_compactions else [Step("finish", of(protocol.finish))]
     if setup.max_crashes:
         found.append(Step("crash", of(mishaps.crash)))

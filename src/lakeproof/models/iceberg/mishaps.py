@@ -9,13 +9,19 @@ from lakeproof.commit.validation import Commit, CommitWith
 from lakeproof.models.iceberg.committing import committed, ended
 from lakeproof.models.iceberg.observing import observe
 from lakeproof.models.iceberg.steps import answered
-from lakeproof.models.iceberg.world import LOOK, METADATA, Event, Op, Own, Ready, Shared, Writer
+from lakeproof.models.iceberg.world import LOOK, METADATA, STOP, Event, Op, Own, Ready, Shared, Writer
 
 
 def look(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """The writer, which got no answer, refreshes the table and looks for its own commit."""
     if isinstance(own, Op) and own.phase == LOOK and not shared.violated:
         yield Outcome(shared, own._replace(phase=METADATA), marks=("looks for its own commit",))
+
+
+def stop(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """The writer cannot find out whether it committed: it stops, retries nothing and cleans up nothing."""
+    if isinstance(own, Op) and own.phase == STOP and not shared.violated:
+        yield Outcome(ended(writer, shared, own), writer.rested(own), marks=("outcome unknown",))
 
 
 def arrive(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:

@@ -9,7 +9,20 @@ from lakeproof.commit.window import follow
 from lakeproof.filters import matches
 from lakeproof.format import rows_of
 from lakeproof.models.iceberg.naming import followed_ghost, renamed_op
-from lakeproof.models.iceberg.world import COMMIT, COMPACTION, LOST, METADATA, Conflicted, Event, Ghost, Op, Own, Writer
+from lakeproof.models.iceberg.world import (
+    COMMIT,
+    COMPACTION,
+    LOOK,
+    LOST,
+    METADATA,
+    STOP,
+    Conflicted,
+    Event,
+    Ghost,
+    Op,
+    Own,
+    Writer,
+)
 
 
 def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
@@ -59,9 +72,15 @@ def _later(writer: Writer, own: Op, ghost: Ghost, event: Event) -> Ghost:
 
 
 def _expired(writer: Writer, own: Op) -> Own:
+    """Old snapshots are gone: whoever has to know what happened meanwhile cannot find out any more."""
+    phase = METADATA if own.phase == COMMIT else own.phase
     if not own.behind:
-        return own
+        return own._replace(phase=phase)
+    if own.phase == LOOK or own.sent or own.window.committed:
+        return own._replace(phase=STOP)  # nobody can say whether its commit is among them: never run it again
+    if not writer.checks(own.change).names:
+        return own._replace(phase=phase)
     conflict = Conflict("history_known")
     if writer.setup.measure:
-        return own._replace(window=own.window._replace(conflict=conflict))
+        return own._replace(phase=phase, window=own.window._replace(conflict=conflict))
     return Conflicted(own.command, own.group, conflict.check, own.turn)

@@ -96,13 +96,14 @@ class Op(NamedTuple):
     sent: bool = False  # only with unknown outcomes: a request is on its way and may still arrive
 
 
-READ, WRITE, METADATA, LOST, COMMIT, LOOK = (
+READ, WRITE, METADATA, LOST, COMMIT, LOOK, STOP = (
     "READ_DATA_FILES",
     "WRITE_DATA_FILES",
     "WRITE_METADATA_FILES",
     "WRITE_METADATA_FILES after a lost swap",
     "COMMIT",
     "LOOK",
+    "UNKNOWN",
 )
 VALIDATING = (METADATA, LOST)
 READY = Ready()
