@@ -1,5 +1,5 @@
-"""The public Paimon specification read word for word: an object store of named files, a global file counter, garbage and
-the whole history kept in the state. It is slow and large on purpose: the shipped model must agree with it.
+"""The public Paimon specification read word for word: an object store of named files, a global file counter, and
+garbage and the whole history kept in the state. It is slow and large on purpose: the shipped model must agree with it.
 
 One file, so that it can be read beside the specification from top to bottom. Files are immutable here.
 """
@@ -261,7 +261,9 @@ def write_data_as_writer(world: World, own: str) -> Iterator[Outcome]:
         if op.state == DATA:
             store = Store(world)
             name = store.write(prefix_of(op.partition, op.bucket), (0, (op.row,)))
-            yield Outcome(store.saved(world, instances=put(world, at, write=op._replace(state=META, data_file=name))), own)
+            yield Outcome(
+                store.saved(world, instances=put(world, at, write=op._replace(state=META, data_file=name))), own
+            )
 
 
 def write_data_as_compactor(constants: Constants, world: World, own: str) -> Iterator[Outcome]:
@@ -428,7 +430,7 @@ def one_valid_row_per_key(constants: Constants, world: World) -> bool:
 
 
 def consistent_read(constants: Constants, world: World) -> bool:
-    """Every version reads as the history says; the specification's own reads get no vectors, as its arguments are swapped."""
+    """Every version reads as the history says; the specification swaps arguments, so that its reads get no vectors."""
     store = Store(world)
     for version in range(1, world.max_version + 1):
         for number, key in enumerate(constants.col1):

@@ -12,7 +12,7 @@ from lakeproof.models.paimon.parameters import parameter_help, setup_from
 from lakeproof.models.paimon.properties import properties
 from lakeproof.models.paimon.steps import observe, steps
 from lakeproof.models.paimon.symmetry import symmetries
-from lakeproof.models.paimon.world import Bucket, Expected, Idle, Own, Shared
+from lakeproof.models.paimon.world import BAD, Bucket, Expected, Idle, Own, Shared
 
 __all__ = ["PARAMETERS", "PRESETS", "build", "parameter_help", "setup_from"]
 
@@ -59,5 +59,5 @@ def empty_table(setup: Setup) -> Shared:
 
 
 def is_final(shared: Shared, own: Own) -> bool:
-    """A process rests when it has nothing under way and nothing waits for it."""
-    return own.phase == "idle" and not (own.actor < 0 and shared.queue)
+    """A process rests when it has nothing under way and nothing waits for it, or when it has come to a bad end."""
+    return own.phase == BAD or (own.phase == "idle" and not (own.actor < 0 and shared.queue))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from lakeproof.errors import InvalidInput
+from lakeproof.models import parameter_values as value_of
 from lakeproof.models.paimon.bounds import ALIASES, PARAMETERS, PRESETS, Setup
 
-_NAMES = ("jack", "sarah", "john", "mary", "paul", "lucy", "adam", "ruth")
+MOST_LEVELS = 9  # file ids have one digit for the level
 
 
 def parameter_help() -> dict[str, str]:
@@ -24,17 +24,17 @@ def setup_from(parameters: Mapping[str, str]) -> Setup:
     given = _with_preset(parameters)
     for name in given:
         if name not in PARAMETERS:
-            raise _unknown("parameter", name, PARAMETERS, place=f"--set {name}={given[name]}")
+            raise value_of.unknown("Paimon", "parameter", name, PARAMETERS, place=f"--set {name}={given[name]}")
     values = {name: given.get(name, what.default) for name, what in PARAMETERS.items()}
 
     def count(name: str, least: int = 0) -> int:
-        return _count(name, values[name], least)
+        return value_of.count(name, values[name], least)
 
     def switch(name: str, default: bool = False) -> bool:
-        return _switch(name, values[name]) if values[name] else default
+        return value_of.switch(name, values[name]) if values[name] or name in given else default
 
     def choice(name: str) -> str:
-        return _choice(name, values[name], PARAMETERS[name].kind.split("|"))
+        return value_of.choice(name, values[name], PARAMETERS[name].kind.split("|"))
 
     as_in_spec = switch("as-in-spec")
     writers, compactors = count("num-writers", 1), count("num-compactors")
@@ -46,9 +46,9 @@ def setup_from(parameters: Mapping[str, str]) -> Setup:
         partitions=count("num-partitions", 1),
         buckets=count("num-buckets", 1),
         keys=_keys(values, given),
-        col2=_names("col2-values", values["col2-values"]),
-        col3=_names("col3-values", values["col3-values"]),
-        max_level=_count("max-level", values["max-level"], 1, most=9),
+        col2=value_of.names("col2-values", values["col2-values"], "red,blue"),
+        col3=value_of.names("col3-values", values["col3-values"], "A,B"),
+        max_level=count("max-level", 1),
         max_writes=count("max-write-ops"),
         max_writes_per_key=count("max-write-ops-per-key"),
         max_writes_per_writer=count("max-write-ops-per-writer"),
@@ -59,7 +59,7 @@ def setup_from(parameters: Mapping[str, str]) -> Setup:
         allow_overwrites=switch("allow-overwrites", default=rollback),
         streaming_sink=switch("streaming-sink"),
         one_writer_per_bucket=switch("one-writer-per-bucket"),
-        dedicated_compactors=choice("compactors") == "dedicated" if values["compactors"] else compactors > writers,
+        dedicated_compactors=choice("compactors") == "dedicated" if "compactors" in given else compactors > writers,
         committer_apart=choice("committer") == "apart",
         put_if_absent=switch("put-if-absent"),
         use_lock=switch("use-lock"),
@@ -89,7 +89,7 @@ def _with_preset(parameters: Mapping[str, str]) -> dict[str, str]:
     given = {ALIASES.get(name, name): value for name, value in parameters.items()}
     preset = given.pop("preset", "")
     if preset and preset not in PRESETS:
-        raise _unknown("preset", preset, PRESETS, place=f"--set preset={preset}")
+        raise value_of.unknown("Paimon", "preset", preset, PRESETS, place=f"--set preset={preset}")
     merged = {**PRESETS.get(preset, {}), **given}
     if "num-keys" in given and "col1-values" not in given:
         merged.pop("col1-values", None)
@@ -98,6 +98,12 @@ def _with_preset(parameters: Mapping[str, str]) -> dict[str, str]:
 
 def _refuse_impossible(setup: Setup) -> None:
     """Topologies that cannot be are refused with one sentence."""
+    if setup.max_level > MOST_LEVELS:
+        raise InvalidInput(
+            f"an LSM tree has at most {MOST_LEVELS} levels here, not {setup.max_level}",
+            place=f"--set max-level={setup.max_level}",
+            hint="Paimon itself has 5",
+        )
     places = setup.partitions * setup.buckets
     if setup.one_writer_per_bucket and setup.num_writers > places:
         raise InvalidInput(
@@ -145,55 +151,14 @@ def _refuse_impossible(setup: Setup) -> None:
 
 def _keys(values: Mapping[str, str], given: Mapping[str, str]) -> tuple[str, ...]:
     if values["col1-values"]:
-        keys = _names("col1-values", values["col1-values"])
-        if "num-keys" in given and _count("num-keys", given["num-keys"], 1) != len(keys):
+        keys = value_of.names("col1-values", values["col1-values"])
+        if "num-keys" in given and value_of.count("num-keys", given["num-keys"], 1) != len(keys):
             raise InvalidInput(
                 f"num-keys={given['num-keys']} and col1-values name different numbers of keys",
                 place="--set col1-values",
                 hint="give one of the two",
             )
         return keys
-    number = _count("num-keys", values["num-keys"], 1)
-    return tuple((*_NAMES, *(f"key{index}" for index in range(len(_NAMES), number)))[:number])
-
-
-def _count(name: str, value: str, least: int, most: int = 99) -> int:
-    if not value.isdecimal() or not least <= int(value) <= most:
-        raise InvalidInput(
-            f"{name} takes a number from {least} to {most}, not {value!r}",
-            place=f"--set {name}={value}",
-            hint=f"for example {name}={max(least, 2)}",
-        )
-    return int(value)
-
-
-def _switch(name: str, value: str) -> bool:
-    return _choice(name, value.lower(), ["true", "false"]) == "true"
-
-
-def _choice(name: str, value: str, choices: list[str]) -> str:
-    if value not in choices:
-        near = difflib.get_close_matches(value, choices, n=1) or choices[:1]
-        raise InvalidInput(
-            f"{name} is {' or '.join(choices)}, not {value!r}",
-            place=f"--set {name}={value}",
-            hint=f"did you mean {name}={near[0]}?",
-        )
-    return value
-
-
-def _names(name: str, value: str) -> tuple[str, ...]:
-    names = tuple(part.strip() for part in value.split(","))
-    if not all(names) or len(set(names)) < len(names):
-        raise InvalidInput(
-            f"{name} takes different names with commas between them, not {value!r}",
-            place=f"--set {name}={value}",
-            hint=f"for example {name}={PARAMETERS[name].default or 'jack,sarah'}",
-        )
-    return names
-
-
-def _unknown(what: str, name: str, known: Iterable[str], *, place: str) -> InvalidInput:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
-    return InvalidInput(f"the Paimon model has no {what} {name!r}", place=place, hint=hint)
+    number = value_of.count("num-keys", values["num-keys"], 1)
+    names = value_of.NAMES
+    return tuple((*names, *(f"key{index}" for index in range(len(names), number)))[:number])
