@@ -88,7 +88,7 @@ def change(command: Command = Command.DELETE, **more: Any) -> TableChange:
         "conflict_filter": KEY_0,
         "targets": at(f=[0]),
     }
-    return TableChange(command, **{**known, **more})  # type: ignore[arg-type]
+    return TableChange(command, **{**known, **more})
 
 
 def answered(wanted: TableChange, *unseen: Snapshot, policy: Policy = LAKEPROOF, **more: Any) -> Answer:

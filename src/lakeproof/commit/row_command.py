@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lakeproof.commit.change import Command
-from lakeproof.filters import ALWAYS, NEVER, Compare, Expression, In, all_of, any_of, matches
+from lakeproof.filters import ALWAYS, NEVER, Compare, Expression, In, IsNull, all_of, any_of, matches
 from lakeproof.format import Row, Value
 
 
@@ -123,13 +123,18 @@ def target_filter(command: RowCommand, columns: tuple[str, ...]) -> Expression:
     if command.command is Command.OVERWRITE_PARTITIONS:
         at = [columns.index(name) for name in command.partition_columns]
         parts = sorted({tuple(row[i] for i in at) for row in command.rows}, key=repr)
-        pairs = [all_of(Compare(columns[i], "=", v) for i, v in zip(at, part, strict=True)) for part in parts]
+        pairs = [all_of(_equals(columns[i], v) for i, v in zip(at, part, strict=True)) for part in parts]
         return any_of(pairs) if at else ALWAYS
     if command.merge is not None:
         return merge_filter(command.merge)
     if command.command in (Command.INSERT, Command.INSERT_SELECT):
         return NEVER
     return command.where
+
+
+def _equals(column: str, value: Value) -> Expression:
+    """The column has this partition value; null is one, too."""
+    return IsNull(column) if value is None else Compare(column, "=", value)
 
 
 def merge_filter(merge: Merge) -> Expression:

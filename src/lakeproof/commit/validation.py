@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from lakeproof.commit.change import Command, Mode, TableChange
@@ -13,7 +14,8 @@ from lakeproof.commit.window import CommitWindow
 from lakeproof.format import Rows, TableShape, TableState
 
 
-class Commit(NamedTuple):
+@dataclass(frozen=True)
+class Commit:
     """Commit the change as it was written."""
 
 
@@ -39,11 +41,13 @@ class Refuse(NamedTuple):
     conflict: Conflict
 
 
-class AlreadyCommitted(NamedTuple):
+@dataclass(frozen=True)
+class AlreadyCommitted:
     """An earlier attempt of this very command did commit."""
 
 
-class NothingLeft(NamedTuple):
+@dataclass(frozen=True)
+class NothingLeft:
     """Nothing of the change is left to do: end without a commit."""
 
 
