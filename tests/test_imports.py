@@ -1,0 +1,181 @@
+"""The folders import each other only as the picture in docs/explanation/architecture.md says."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "src" / "lakeproof"
+
+MAY_IMPORT: dict[str, tuple[str, ...]] = {
+    "format": (),
+    "filters": ("format",),
+    "commit": ("format", "filters"),
+    "checker": (),
+    "models": ("format", "filters", "commit", "checker"),
+    "sql": ("format", "filters", "commit"),
+    "jobs": ("format", "filters", "commit", "sql", "models", "checker"),
+    "scenarios": ("format", "filters", "commit", "sql", "models", "checker"),
+    "search_on_spark": ("checker",),
+    "iceberg": ("format", "filters", "commit"),
+    "spark": ("format", "filters", "commit", "sql", "jobs", "scenarios", "search_on_spark", "iceberg"),
+    "audit": ("format", "commit", "iceberg", "spark"),
+    "peers": ("format", "scenarios", "spark", "iceberg"),
+    "report": ("checker", "commit"),
+}
+"""Our own folders that a folder may import; `cli` and the package's face may import everything, `errors` everybody."""
+
+ONLY_IN: dict[str, tuple[str, ...]] = {
+    "sqlglot": ("sql",),
+    "pyiceberg": ("iceberg", "peers"),
+    "pyspark": ("spark", "search_on_spark", "peers"),
+    "py4j": ("spark", "search_on_spark", "peers"),
+    "pypaimon": ("peers",),
+}
+"""Libraries that only these folders may import."""
+
+PURE = ("format", "filters", "commit")
+IMPURE_MODULES = frozenset(
+    [
+        *("asyncio", "glob", "io", "logging", "multiprocessing", "os", "pathlib", "pickle", "platform", "random"),
+        *("secrets", "shutil", "signal", "socket", "sqlite3", "subprocess", "sys", "tempfile", "threading", "time"),
+        *("urllib", "uuid"),
+    ]
+)
+IMPURE_CALLS = frozenset({"open", "input", "print", "exec", "eval", "breakpoint", "__import__"})
+CLOCKS = frozenset({"now", "today", "utcnow", "fromtimestamp"})
+
+
+class Import(NamedTuple):
+    """One imported module and where."""
+
+    module: str
+    place: str
+
+
+def sources(folder: str) -> list[Path]:
+    """The Python files of a folder; none if it does not exist yet."""
+    return sorted((PACKAGE / folder).rglob("*.py"))
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The file as a tree."""
+    return ast.parse(path.read_text())
+
+
+def imports(path: Path, root: Path = PACKAGE) -> Iterator[Import]:
+    """Every import of a file, also those inside functions and under TYPE_CHECKING."""
+    relative = path.relative_to(root)
+    package = ["lakeproof", *relative.parts[:-1]]
+    for node in ast.walk(parsed(path)):
+        place = f"{relative}:{getattr(node, 'lineno', 0)}"
+        if isinstance(node, ast.Import):
+            yield from (Import(alias.name, place) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            if module == "lakeproof":  # `from lakeproof import format` names a folder, not a member
+                yield from (Import(f"lakeproof.{alias.name}", place) for alias in node.names)
+            else:
+                yield Import(module, place)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+            argument = node.args[0] if node.args else None
+            if name in ("import_module", "__import__") and isinstance(argument, ast.Constant):
+                yield Import(str(argument.value), place)
+
+
+def folder_of(module: str) -> str | None:
+    """The folder of ours that a module lies in; `None`: it is not ours."""
+    parts = module.split(".")
+    return None if parts[0] != "lakeproof" else parts[1] if len(parts) > 1 else ""
+
+
+def test_every_folder_has_its_line_in_the_table() -> None:
+    there = {path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))}
+    assert there - set(MAY_IMPORT) == {"cli"} & there
+    assert {path.name for path in PACKAGE.glob("*.py")} <= {"__init__.py", "__main__.py", "errors.py"}
+
+
+@pytest.mark.parametrize("folder", MAY_IMPORT)
+def test_a_folder_imports_only_what_it_may(folder: str) -> None:
+    allowed = {folder, "errors", *MAY_IMPORT[folder]}
+    found = [each for path in sources(folder) for each in imports(path)]
+    ours = [(each, folder_of(each.module)) for each in found]
+    assert [each for each, other in ours if other is not None and other not in allowed] == []
+
+
+@pytest.mark.parametrize("library", ONLY_IN)
+def test_a_library_stays_in_its_folder(library: str) -> None:
+    outside = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in ONLY_IN[library]]
+    found = [each for path in outside for each in imports(path)]
+    assert [each for each in found if each.module.split(".")[0] == library] == []
+
+
+def test_errors_import_nothing_of_ours() -> None:
+    assert [each for each in imports(PACKAGE / "errors.py") if folder_of(each.module) is not None] == []
+
+
+@pytest.mark.parametrize("folder", PURE)
+def test_the_rule_book_reads_no_clock_and_no_file(folder: str) -> None:
+    wrong = []
+    for path in sources(folder):
+        wrong += [each for each in imports(path) if each.module.split(".")[0] in IMPURE_MODULES]
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Call):
+                name = node.func.id if isinstance(node.func, ast.Name) else ""
+                called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+                if name in IMPURE_CALLS or called in CLOCKS:
+                    wrong.append(Import(name or called, f"{path.relative_to(PACKAGE)}:{node.lineno}"))
+    assert wrong == []
+    assert sources(folder), "the test must look at something"
+
+
+def test_no_import_hides_in_a_function_to_dodge_a_cycle() -> None:
+    """Only the edges may import late, and only what is slow to start; never one of our pure folders."""
+    hidden = []
+    for folder in (*PURE, "checker", "sql", "report"):
+        for path in sources(folder):
+            for function in ast.walk(parsed(path)):
+                if isinstance(function, ast.FunctionDef):
+                    hidden += [
+                        Import(node.module or "", f"{path.relative_to(PACKAGE)}:{node.lineno}")
+                        for node in ast.walk(function)
+                        if isinstance(node, ast.ImportFrom) and folder_of(node.module or "") in MAY_IMPORT
+                    ]
+    assert [each for each in hidden if folder_of(each.module) != each.place.split("/")[0]] == []
+
+
+# ---------------------------------------------------------------- the test itself must be able to fail
+
+
+@pytest.mark.parametrize(
+    ("text", "modules"),
+    [
+        ("import os.path", ["os.path"]),
+        ("from lakeproof import spark", ["lakeproof.spark"]),
+        ("from lakeproof.spark.session import start", ["lakeproof.spark.session"]),
+        ("from . import files", ["lakeproof.format"]),
+        ("from ..commit import checks", ["lakeproof.commit"]),
+        ("def f():\n    from time import sleep", ["time"]),
+        ("import importlib\nimportlib.import_module('pyspark.sql')", ["importlib", "pyspark.sql"]),
+    ],
+)
+def test_imports_are_found_however_they_are_written(text: str, modules: list[str], tmp_path: Path) -> None:
+    (tmp_path / "format").mkdir()
+    source = tmp_path / "format" / "sample.py"
+    source.write_text(text)
+    assert [each.module for each in imports(source, tmp_path)] == modules
+
+
+def test_the_names_of_the_table_are_real() -> None:
+    assert set(builtins.__dict__) >= IMPURE_CALLS
+    assert {name for names in MAY_IMPORT.values() for name in names} <= set(MAY_IMPORT)
+    assert {name for names in ONLY_IN.values() for name in names} <= set(MAY_IMPORT)
