@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
-
 from lakeproof.errors import InvalidInput
+from lakeproof.spark.gateway import CATALYST, Gateway
 
 
-def epoch_millis(session: SparkSession, instant: Any) -> int:
+def epoch_millis(gateway: Gateway, instant: Any) -> int:
     """Milliseconds since 1970 of what the user wrote; Spark's own parser reads text."""
     if isinstance(instant, int) and not isinstance(instant, bool):
         return instant
     text = str(instant).strip()
     if text.isdigit() and len(text) > 8:
         return int(text)
-    zone = session.conf.get("spark.sql.session.timeZone")
-    micros = session.range(1).select(F.unix_micros(F.try_to_timestamp(F.lit(text))).alias("micros")).first()
-    if micros is None or micros["micros"] is None:
+    zone = str(gateway.spark.conf.get("spark.sql.session.timeZone"))
+    times = gateway.module(f"{CATALYST}util.DateTimeUtils")
+    read = times.stringToTimestamp(
+        gateway.jvm.org.apache.spark.unsafe.types.UTF8String.fromString(text), times.getZoneId(zone)
+    )
+    if not read.isDefined():
         hint = "write '2024-01-31 12:00:00.000' or epoch milliseconds"
         raise InvalidInput(f"`{text}` is not a time", place=f"time zone {zone}", hint=hint)
-    return int(micros["micros"]) // 1000
+    return int(read.get()) // 1000

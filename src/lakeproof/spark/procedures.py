@@ -25,6 +25,7 @@ from lakeproof.iceberg.rewrite_manifests import rewrite_manifests
 from lakeproof.iceberg.types import Table
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.instants import epoch_millis
+from lakeproof.spark.local_rows import local_rows
 from lakeproof.spark.migrate import migrate
 from lakeproof.spark.names import qualified
 from lakeproof.sql.statements import Call
@@ -49,7 +50,7 @@ def call(engine: Engine, called: Call) -> DataFrame:
         raise InvalidInput(f"there is no procedure `{called.procedure}`", hint=f"known are {known}")
     rows = procedure.run(engine, **_bound(called, procedure))
     schema = spark.StructType([spark.StructField(name, kind, True) for name, kind in procedure.result])
-    return engine.gateway.spark.createDataFrame(list(rows), schema)
+    return local_rows(engine.gateway.spark, rows, schema)
 
 
 def _bound(called: Call, procedure: Procedure) -> dict[str, Any]:
@@ -89,7 +90,7 @@ def _rollback(engine: Engine, table: str, snapshot_id: Any) -> list[Row]:
 
 def _rollback_time(engine: Engine, table: str, timestamp: Any) -> list[Row]:
     found = _table(engine, table)
-    return _moved(found, rollback_to_timestamp(found, epoch_millis(engine.gateway.spark, timestamp)))
+    return _moved(found, rollback_to_timestamp(found, epoch_millis(engine.gateway, timestamp)))
 
 
 def _set_current(engine: Engine, table: str, snapshot_id: Any = None, ref: str | None = None) -> list[Row]:
@@ -108,7 +109,7 @@ def _expire(
     snapshot_ids: tuple[int, ...] = (),
     dry_run: bool = False,
 ) -> list[Row]:
-    instant = None if older_than is None else epoch_millis(engine.gateway.spark, older_than)
+    instant = None if older_than is None else epoch_millis(engine.gateway, older_than)
     last = None if retain_last is None else _number(retain_last, "retain_last")
     done = expire_snapshots(
         _table(engine, table),
@@ -123,7 +124,7 @@ def _expire(
 def _orphans(
     engine: Engine, table: str, older_than: Any = None, dry_run: bool = False, allow_young: bool = False
 ) -> list[Row]:
-    instant = None if older_than is None else epoch_millis(engine.gateway.spark, older_than)
+    instant = None if older_than is None else epoch_millis(engine.gateway, older_than)
     found = remove_orphan_files(_table(engine, table), older_than_ms=instant, dry_run=dry_run, allow_young=allow_young)
     return [(path, found.removed) for path in found.files]
 

@@ -16,6 +16,7 @@ from lakeproof.spark import ddl, shows
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.explaining import explained
 from lakeproof.spark.instants import epoch_millis
+from lakeproof.spark.local_rows import local_rows, texts
 from lakeproof.spark.names import managed
 from lakeproof.spark.procedures import call
 from lakeproof.sql import parse
@@ -66,7 +67,7 @@ class Runner:
             case s.Query(text):
                 return self._query(text)
             case s.AsOf(instant, query):
-                with self.engine.within(as_of_ms=epoch_millis(self.engine.gateway.spark, instant)):
+                with self.engine.within(as_of_ms=epoch_millis(self.engine.gateway, instant)):
                     return self._query(query)
             case s.CreateTable() if ddl.asks_for_managed(statement):
                 ddl.create(self.engine, statement)
@@ -137,14 +138,14 @@ class Runner:
     def _explain(self, mode: str, inner: str, text: str) -> DataFrame:
         statement = self.understood(inner)
         if isinstance(statement, s.AsOf):
-            with self.engine.within(as_of_ms=epoch_millis(self.engine.gateway.spark, statement.instant)):
+            with self.engine.within(as_of_ms=epoch_millis(self.engine.gateway, statement.instant)):
                 rows = self.spark_sql(statement.query)
         elif isinstance(statement, s.Query):
             rows = self.spark_sql(statement.text)
         else:
             return self.spark_sql(text)
         said = explained(self.engine, rows, mode)
-        return shows.texts(self.engine.gateway.spark, ("plan",), [(said,)])
+        return texts(self.engine.gateway.spark, ("plan",), [(said,)])
 
     def _query(self, text: str) -> DataFrame:
         rows = self.spark_sql(text)
@@ -153,7 +154,7 @@ class Runner:
         if asked is None or table is None or self._is_temporary(asked.table):
             return rows
         values = answers(self.engine, table, asked)
-        return rows if values is None else self.engine.gateway.spark.createDataFrame([values], rows.schema)
+        return rows if values is None else local_rows(self.engine.gateway.spark, [values], rows.schema)
 
     def _is_temporary(self, name: str) -> bool:
         """Whether a temporary view hides the table."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as spark
 
 from lakeproof.iceberg.dependencies import DEPENDENCIES_PROPERTY
 from lakeproof.iceberg.planning import plan
 from lakeproof.iceberg.types import PartitionField, Table
+from lakeproof.spark.local_rows import texts
 from lakeproof.spark.types import to_spark_schema
 
 
@@ -87,12 +87,6 @@ def properties(session: SparkSession, table: Table) -> DataFrame:
 def columns(session: SparkSession, table: Table) -> DataFrame:
     """The names of the columns."""
     return texts(session, ("col_name",), [(field.name,) for field in table.schema().fields])
-
-
-def texts(session: SparkSession, names: Sequence[str], rows: Sequence[tuple[str | None, ...]]) -> DataFrame:
-    """Rows of text."""
-    schema = spark.StructType([spark.StructField(name, spark.StringType(), True) for name in names])
-    return session.createDataFrame(list(rows), schema)
 
 
 def _transform_sql(table: Table, field: PartitionField) -> str:
