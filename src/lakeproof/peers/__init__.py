@@ -1,0 +1,1 @@
+"""Replays a scenario or a trace on another implementation."""
