@@ -57,7 +57,6 @@ def test_the_last_step_tells_what_became_wrong_and_what_let_it_through(shown: Vi
         "it should see: no row",
         "delete-2: position deletes: data-1 position 0",
         "phase: prepared → done",
-        "validation: passed: data_files_exist → none",
     ]
     assert last["checks"] == [{"check": "data_files_exist", "answer": "passed", "because": "", "tone": "good"}]
     assert (last["allowed"], last["broken"]) == (True, True)
@@ -174,6 +173,15 @@ def test_a_verdict_without_a_violation_says_so() -> None:
     assert found["traces"] == []
 
 
+def test_a_violation_that_does_not_count_is_no_headline_but_has_its_trace() -> None:
+    verdict = check(undelete())
+    found = verdict.property("consistent_read")._replace(name="no_false_aborts", counts=False)
+    shown = view_of(replace(verdict, verdict="holds", properties=(found,)))
+    assert (shown["title"], shown["tone"]) == ("Every property that counts holds", "good")
+    assert shown["facts"][0] == {"text": "no_false_aborts violated", "tone": "unknown"}
+    assert [trace["properties"] for trace in shown["traces"]] == [["no_false_aborts"]]
+
+
 def test_a_cut_search_is_not_called_the_whole_space() -> None:
     verdict = settled(check(long_walk(60), max_states=20))
     found = view_of(verdict)
@@ -242,12 +250,53 @@ def test_a_file_that_no_snapshot_has_says_so() -> None:
     assert box["of"] == []
 
 
+def test_a_file_that_only_old_manifests_name_is_not_new() -> None:
+    manifests = [{"name": "m", "content": "data", "entries": [{"status": "added", "file": "data-1"}]}]
+    table = {"snapshots": [{"id": 1, "manifests": manifests}], "files": {}}
+    boxes = table_view(table, {**table, "files": {"data-2": {"kind": "data"}}})["levels"][-1]["boxes"]
+    assert [(box["title"], box["mark"]) for box in boxes] == [("data-1", ""), ("data-2", "new")]
+
+
+def test_a_wrong_commit_with_nothing_to_ask_says_so() -> None:
+    start = {"table": {"snapshots": []}, "w": {"at": 1}}
+    end = {
+        "table": {"snapshots": [{"id": 1, "rows": [["a"]], "expected": []}]},
+        "w": {"validation": "passed: nothing to ask"},
+    }
+    said = view_of(_trace(start, end))["summary"]
+    assert said[-1] == "The commit of w was let through: its validation had nothing to ask."
+
+
 def test_checks_may_be_told_one_by_one_and_a_refusal_by_its_mark() -> None:
     told = {"w": {"checks": [{"check": "no_new_delete_files", "answer": "not asked", "because": "policy"}]}}
     checks = moments_of(_trace({"w": {}}, told))["moments"][1]["checks"]
     assert checks == [{"check": "no_new_delete_files", "answer": "not asked", "because": "policy", "tone": "bad"}]
     refused = moments_of(_trace({}, {}, marks=("refused by rows_read",)))["moments"][1]["checks"]
     assert refused == [{"check": "rows_read", "answer": "refused", "because": "", "tone": "refused"}]
+
+
+def test_what_a_writer_will_ask_is_no_answer_yet_and_a_list_of_checks_is_told_once() -> None:
+    will = moments_of(_trace({"w": {"at": 1}}, {"w": {"at": 1, "validation": "will ask a, b"}}))["moments"][1]
+    assert (will["checks"], [item["what"] for item in will["news"]]) == ([], ["validation"])
+    after = {"w": {"at": 1, "validation": "passed: a, b"}}
+    passed = moments_of(_trace({"w": {"at": 1}}, after, label="a, b"))["moments"][1]
+    assert [check["check"] for check in passed["checks"]] == ["a", "b"]
+    assert (passed["news"], passed["label"]) == ([], "")
+    refused = moments_of(_trace({"w": {}}, {"w": {"validation": "refused by a"}}))["moments"][1]
+    assert [(check["check"], check["answer"]) for check in refused["checks"]] == [("a", "refused")]
+
+
+def test_a_record_that_is_put_away_is_told_in_one_line() -> None:
+    busy = {"w": {"phase": "busy", "command": "DELETE", "adds": [], "reads": 3}}
+    news = moments_of(_trace(busy, {"w": {"phase": "idle"}}))["moments"][1]["news"]
+    assert [text.change_in_words(item) for item in news] == ["phase: busy → idle", "puts away: − command, reads"]
+
+
+def test_a_table_without_history_still_has_a_reader() -> None:
+    table = table_view(None, {"snapshots": [], "rows": [["jack", 1]], "columns": ["name", "n"]})
+    assert [(reader["title"], reader["rows"][0]["cells"]) for reader in table["readers"]] == [
+        ("the table", ["jack", "1"])
+    ]
 
 
 @pytest.mark.parametrize("module", [words, text], ids=lambda module: str(module.__name__))
@@ -261,6 +310,6 @@ def test_view_holds_nothing_but_plain_data(shown: View) -> None:
     assert json.loads(json.dumps(shown)) == shown
 
 
-def _trace(before: Any, after: Any, marks: tuple[str, ...] = ()) -> Trace:
-    step = TraceStep("w", "go", "", "goes", marks, None, (), after, ())
+def _trace(before: Any, after: Any, marks: tuple[str, ...] = (), label: str = "") -> Trace:
+    step = TraceStep("w", "go", label, "goes", marks, None, (), after, ())
     return Trace("m", {}, ("w",), before, (step,))

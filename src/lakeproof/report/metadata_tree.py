@@ -161,15 +161,18 @@ def _files(old: dict[str, Any], table: dict[str, Any]) -> list[Box]:
     for snapshot in table["snapshots"]:
         for _, entry in _live_entries(snapshot):
             of.setdefault(entry["file"], []).append(snapshot["id"])
-    files = {**dict.fromkeys(of, None), **table.get("files", {})}
-    before = old.get("files", {})
+    known = {entry["file"] for snapshot in old["snapshots"] for _, entry in _live_entries(snapshot)}
+    before, files = old.get("files", {}), table.get("files", {})
     boxes = []
-    for name, file in files.items():
-        file = file or {}
-        mark: Mark = "new" if name not in before and old is not table else "" if before.get(name) == file else "changed"
-        kind = file.get("kind", "data")
+    for name in dict.fromkeys([*of, *files]):
+        file = files.get(name, {})
+        mark: Mark = "" if name in before or name in known else "new"
+        if name in before and name in files and before[name] != file:
+            mark = "changed"
         lines = contents(file) if name in of else [*contents(file), _line("not in a snapshot", "was")]
-        boxes.append(_box(f"file:{name}", name, f"{kind} file", lines, mark=mark, of=of.get(name, [])))
+        boxes.append(
+            _box(f"file:{name}", name, f"{file.get('kind', 'data')} file", lines, mark=mark, of=of.get(name, []))
+        )
     return boxes
 
 

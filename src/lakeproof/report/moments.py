@@ -12,6 +12,8 @@ from lakeproof.report.tree import News, Node, marked, news_of
 from lakeproof.report.words import in_words, readable
 
 REFUSED = "refused by "
+CHECKED = ("validation", "checks")  # where a writer's record says what was checked
+NONE = in_words(None)
 
 
 class Badge(TypedDict):
@@ -84,6 +86,9 @@ def moments_of(trace: Trace) -> TraceMoments:
     for number, step in enumerate(trace.steps, 1):
         moment = _moment(number, trace.actors, before, step)
         moment["checks"] = _validation(step, before, moment, checks, trace.actors)
+        if moment["checks"]:  # told apart from what else is new
+            moment["news"] = [item for item in moment["news"] if item["what"] not in CHECKED]
+            moment["label"] = "" if moment["label"] == _names(moment["checks"]) else moment["label"]
         moments.append(moment)
         before = step.state
     before = trace.initial
@@ -162,9 +167,20 @@ def news_between(before: Any, state: Any, actors: tuple[str, ...], actor: str) -
     news = list(table_news(old, table)) if table is not None and old is not None else []
     view = state_view(before, state, actors)
     for node in sorted(view["actors"], key=lambda node: node["key"] != actor):
-        mine = node["key"] == actor and any(child["key"] for child in node["children"])
-        news += news_of({**node, "key": "" if mine else node["key"]})
+        mine = node["key"] == actor and not node["mark"] and any(child["key"] for child in node["children"])
+        news += _without_losses({**node, "key": "" if mine else node["key"]})
     return news + [item for node in view["rest"] for item in news_of(node)]
+
+
+def _without_losses(node: Node) -> list[News]:
+    """What is new with an actor; of a record that it puts away, only the names of its fields."""
+    news = [item for item in news_of(node) if {item["before"], item["after"]} - {"", NONE}]
+    lost = [item for item in news if not item["after"]]
+    if len(lost) < 2:
+        return news
+    what = node["key"] or "puts away"
+    names = ", ".join(item["what"].removeprefix(f"{node['key']} › ") for item in lost)
+    return [*(item for item in news if item["after"]), {"what": what, "before": names, "after": "", "tone": ""}]
 
 
 def state_view(before: Any, state: Any, actors: tuple[str, ...]) -> StateView:
@@ -218,11 +234,14 @@ def _checks(own: dict[str, Any], was: dict[str, Any], marks: tuple[str, ...]) ->
             for item in said
         ]
     text = own.get("validation")
-    if not isinstance(text, str) or not text or text == was.get("validation"):
+    if not isinstance(text, str) or text == was.get("validation") or not text.startswith(("passed", "refused")):
         return refused
-    answer, _, names = text.partition(":")
-    checks = [_check(name.strip(), answer) for name in names.split(",") if name.strip()]
-    return checks or refused or [_check("validation", text)]
+    answer, _, names = text.replace(REFUSED, "refused: ").partition(":")
+    return [_check(name.strip(), answer) for name in names.split(",") if name.strip()] or refused
+
+
+def _names(checks: list[Check]) -> str:
+    return ", ".join(check["check"] for check in checks)
 
 
 def _check(check: str, answer: str, because: str = "", tone: str = "") -> Check:

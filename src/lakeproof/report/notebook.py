@@ -25,7 +25,7 @@ def verdict_html(verdict: Verdict) -> str:
     """The verdict, its properties, and the trace of the first violation."""
     view = view_of(verdict)
     head = f'<p style="font-size:1.2em;font-weight:600;margin:0">{_toned(view["title"], view["tone"])}</p>'
-    trace = view["traces"][0] if verdict.trace is not None and view["traces"] else None
+    trace = view["traces"][0] if verdict.verdict == "violated" and verdict.trace is not None else None
     return _framed(head + _sentences(view["summary"]) + _properties(view) + (_steps(trace) if trace else ""))
 
 

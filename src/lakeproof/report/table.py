@@ -57,6 +57,8 @@ def table_view(before: dict[str, Any] | None, table: dict[str, Any]) -> TableVie
     old = before if before is not None else table
     head, levels = head_of(table), levels_of(old, table)
     readers = [_reader(old, s, s is head) for s in table["snapshots"] if "rows" in s]
+    if not table["snapshots"] and "rows" in table:  # a model that keeps no history
+        readers = [{**_reader(old, {**table, "id": 0}, True), "title": "the table", "mark": ""}]
     columns = [str(column) for column in table.get("columns", [])]
     return {
         "levels": levels,

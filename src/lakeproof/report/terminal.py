@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from types import TracebackType
 
 from rich import box
 from rich.console import Console
-from rich.padding import Padding
 from rich.progress import Progress as Bar
 from rich.progress import SpinnerColumn, TextColumn
 from rich.table import Table
@@ -35,7 +35,7 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
     console.print(_properties(view))
     for note in _notes(verdict):
         console.print(f"  {note}", style="yellow", highlight=False, markup=False)
-    if view["tone"] != "good" and view["traces"] and verdict.trace is not None:
+    if verdict.verdict == "violated" and verdict.trace is not None:
         console.print()
         _print_steps(console, view["traces"][0])
 
@@ -71,20 +71,35 @@ def _properties(view: View) -> Table:
 
 
 def _print_steps(console: Console, trace: TraceView) -> None:
-    wide = max((len(actor) for actor in trace["actors"]), default=0)
+    wide, told = max((len(actor) for actor in trace["actors"]), default=0), set[str]()
     for moment in trace["moments"][1:]:
         if trace["loop"] and moment["number"] == trace["loop"][0]:
             console.print(Text("      ⟲ from here on it repeats for ever", style="yellow"))
-        console.print(_step(moment, wide))
-        for item in moment["news"]:
-            console.print(Padding(_change(item), (0, 0, 0, wide + 7), expand=False))
-        for check in moment["checks"]:
-            if check["answer"] != "passed":
-                said = Text(f"{check['check']} {check['answer']}", style=TONES.get(check["tone"], ""))
-                console.print(Padding(said, (0, 0, 0, wide + 7), expand=False))
+        _print_hanging(console, _step(moment, wide), wide + 7, first=0)
+        caption = moment["caption"] if moment["caption"] not in told else ""  # the same words are told once
+        told.add(caption)
+        for line in (*([Text(caption, style="italic")] if caption else []), *_changes(moment)):
+            _print_hanging(console, line, wide + 7, first=wide + 7)
     if trace["loop"] is not None:
         end = f"back to step {trace['loop'][0]}" if trace["loop"] else "from here on nobody moves any more"
         console.print(Text(f"      ↑ {end}", style="yellow"))
+
+
+def _print_hanging(console: Console, line: Text, indent: int, *, first: int) -> None:
+    """A line whose further parts begin under the text, without blanks at their ends."""
+    for number, part in enumerate(line.wrap(console, max(20, console.width - indent))):
+        part.rstrip()
+        console.print(Text(" " * (indent if number else first)).append_text(part), soft_wrap=True)
+
+
+def _changes(moment: Moment) -> Iterator[Text]:
+    """What a step changed, and what was checked, a line each."""
+    yield from (_change(item) for item in moment["news"])
+    answers = dict.fromkeys((check["answer"], check["tone"]) for check in moment["checks"])
+    for answer, tone in answers:
+        names = ", ".join(check["check"] for check in moment["checks"] if check["answer"] == answer)
+        line = Text(f"{answer}  ", style=TONES.get(tone, ""))
+        yield line.append(names, style="not bold")
 
 
 def _step(moment: Moment, wide: int) -> Text:

@@ -102,10 +102,11 @@ def _of_trace(trace: Trace) -> View:
 def _of_verdict(verdict: Verdict) -> View:
     traces, numbers = _traces(verdict)
     counts = verdict.statistics
+    first = traces[0] if verdict.verdict == "violated" and verdict.trace is not None else None
     return {
-        "title": traces[0]["title"] if _violated(verdict) and traces else _title(verdict),
+        "title": _title(verdict) if first is None else first["title"],
         "tone": TONES[verdict.verdict],
-        "summary": [*(traces[0]["summary"] if _violated(verdict) and traces else []), searched(verdict)],
+        "summary": [*([] if first is None else first["summary"]), searched(verdict)],
         "model": verdict.model,
         "facts": _facts(verdict),
         "parameters": _parameters(verdict.parameters),
@@ -212,7 +213,8 @@ def _let_through(last: Moment) -> list[str]:
     passed = [check["check"] for check in last["checks"] if check["answer"] == "passed"]
     if not last["broken"] or not last["allowed"] or not passed:
         return []
-    return [f"The commit of {last['actor']} was let through: its validation passed ({several(passed)})."]
+    why = "had nothing to ask" if passed == ["nothing to ask"] else f"passed ({several(passed)})"
+    return [f"The commit of {last['actor']} was let through: its validation {why}."]
 
 
 def _loop_in_words(trace: Trace) -> str:
@@ -224,7 +226,7 @@ def _loop_in_words(trace: Trace) -> str:
 
 def _title(verdict: Verdict) -> str:
     words = {
-        "holds": "Every property holds",
+        "holds": f"Every property {'that counts ' if _violated(verdict) else ''}holds",
         "violated": f"{verdict.first_violation.name if verdict.first_violation else 'A property'} is violated",
         "unknown": "No violation found, but the search was cut",
     }

@@ -60,7 +60,7 @@
     const loop = trace.loop && trace.loop.length && step.number >= trace.loop[0];
     const what = make("span", { class: "what" },
       start ? null : make("span", { class: "who" }, step.actor + " "),
-      make("strong", {}, step.title), step.label ? make("small", {}, step.label) : null, badges(step),
+      make("strong", {}, step.title), step.label ? make("small", {}, breakable(step.label)) : null, badges(step),
       step.news.length ? make("small", { class: "print-only" }, step.news.map(newsInWords).join(" · ")) : null);
     const button = make("button", {
       type: "button", class: start ? "step start" : "step", id: `row-${step.number}`, tabindex: -1,
@@ -72,6 +72,7 @@
     const stuck = trace.loop && !trace.loop.length && step.number === end() ? make("p", { class: "loop-note" }, "from here on nobody moves any more") : null;
     return make("li", { class: loop ? "loop" : null }, notes, button, last, stuck);
   }
+  const breakable = (text) => text.split(/(?<=_)/).flatMap((part, index) => (index ? [make("wbr"), part] : [part]));
   function badges(step) {
     if (!step.badges.length) return null;
     return make("span", { class: "badges" }, step.badges.map((badge) => make("span", { class: `badge ${badge.tone}` }, badge.text)));
