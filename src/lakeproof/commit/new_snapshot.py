@@ -147,7 +147,9 @@ def dropped_delete_files(
     named = {file.path for file in change.removed_delete_files}
     dropped = set()
     for file in head.delete_files:
-        dangling = bool(file.positions) and all(path in gone for path, _ in file.positions or ())
+        # An equality delete points to no file: the output of a compaction may still need it.
+        points = file.content is not DeleteContent.EQUALITY and file.positions
+        dangling = bool(points) and all(path in gone for path, _ in file.positions or ())
         drops = (policy.drops_dangling_deletes or shape.format_version >= 3) and dangling
         if file.path in named or file.sequence_number < oldest or drops or _cleared(file, change, shape):
             dropped.add(file.path)
