@@ -38,7 +38,10 @@ _COPIES = (Command.OVERWRITE, Command.OVERWRITE_PARTITIONS, Command.METADATA_DEL
 
 
 class Doing(NamedTuple):
-    """What an actor has in hand. `change` is `None` when its scan found nothing to do."""
+    """What an actor has in hand. `change` is `None` when its scan found nothing to do.
+
+    `late` is a request on its way: the head that it expects and what it commits.
+    """
 
     change: TableChange | None
     checks: CheckList | None = None
@@ -46,7 +49,7 @@ class Doing(NamedTuple):
     whole_history: bool = False
     answer: Answer | None = None
     expected_head: int | None = None
-    in_flight: bool = False
+    late: tuple[int | None, Answer] | None = None
 
 
 class AgainstChecks:
@@ -190,7 +193,8 @@ class AgainstChecks:
             return Outcome("rejected") if answered else Outcome("unknown")
         if arrives:
             self._apply(actor, doing.answer)
-        self.actors[actor] = doing._replace(in_flight=not arrives)
+        else:
+            self.actors[actor] = doing._replace(late=(doing.expected_head, doing.answer))
         if not answered:
             return Outcome("unknown")
         del self.actors[actor]
@@ -199,10 +203,10 @@ class AgainstChecks:
     def _arrives(self, actor: str) -> Outcome:
         """A swap that was sent and not answered reaches the catalog only now."""
         doing = self.actors[actor]
-        if not doing.in_flight or doing.expected_head != self.history.head.snapshot_id:
+        self.actors[actor] = doing._replace(late=None)
+        if doing.late is None or doing.late[0] != self.history.head.snapshot_id:
             return Outcome("rejected")
-        self._apply(actor, doing.answer)
-        self.actors[actor] = doing._replace(in_flight=False)
+        self._apply(actor, doing.late[1])
         return Outcome("ok")
 
     def _commit(self, actor: str) -> Outcome:

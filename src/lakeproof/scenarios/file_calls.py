@@ -82,9 +82,12 @@ class NamedFiles:
         )
 
     def _known(self, name: str, place: str) -> DataFile:
-        if name not in self.declared:
-            raise InvalidInput(f"There is no file {name!r}", place=place, hint=f"known are {', '.join(self.declared)}")
-        return self.declared[name]
+        known = {file.path: file for file in self.history.head.data_files} | self.declared
+        if name not in known:
+            raise InvalidInput(
+                f"There is no file {name!r}", place=place, hint=f"known are {', '.join(known) or 'none'}"
+            )
+        return known[name]
 
     def _live_delete(self, name: str, place: str) -> DeleteFile:
         live = {file.path: file for file in self.history.head.delete_files}
