@@ -55,10 +55,7 @@ def recoded(data: bytes, codec: str) -> bytes:
     """The same Avro file under another codec."""
     container, inflated = read_header(data), join([data])[0]
     body = read_header(inflated).body
-    count = inflated[body : inflated.index(b"", body)]
-    assert count == b""
-    raw = inflated[body:-16]
-    number, size, block = _split(raw)
+    number, size, block = _split(inflated[body:-16])
     squeezed = {
         "null": lambda x: x,
         "deflate": lambda x: zlib.compress(x)[2:-4],
@@ -69,16 +66,8 @@ def recoded(data: bytes, codec: str) -> bytes:
     assert size == len(block)
     meta = {**container.metadata, "avro.codec": codec.encode()}
     pairs = b"".join(_text(key.encode()) + _text(value) for key, value in meta.items())
-    return (
-        b"Obj\x01"
-        + _long(len(meta))
-        + pairs
-        + b"\x00"
-        + container.sync
-        + _long(number)
-        + _text(squeezed)
-        + container.sync
-    )
+    header = b"Obj\x01" + _long(len(meta)) + pairs + b"\x00" + container.sync
+    return header + _long(number) + _text(squeezed) + container.sync
 
 
 def _long(number: int) -> bytes:
@@ -207,7 +196,7 @@ def test_many_small_manifests_are_gathered_into_one_segment(lake: Lakehouse) -> 
         table = insert(table, people(number))
         found = plan(table, cache=cache)
     assert found.files.num_rows == SCATTERED + 2
-    assert len(plan(table, cache=cache).picked) == 1
+    assert len(plan(table, cache=cache).picked) == 2  # those gathered, and the newest
     assert sorted(found.files["data_sequence_number"].to_pylist()) == list(range(1, SCATTERED + 3))
 
 
@@ -322,7 +311,7 @@ def test_position_deletes_match_as_pyiceberg_matches_them(lake: Lakehouse) -> No
     assert column_range(table, "id") is None
 
 
-def test_a_delete_file_of_a_whole_partition_applies_to_all_its_older_files(lake: Lakehouse) -> None:
+def test_a_delete_file_of_a_whole_partition_applies_to_every_file_not_younger(lake: Lakehouse) -> None:
     """Other engines write one delete file for many data files."""
     table = insert(insert(lake.create(by=BY_NAME), people(1, 2, name="a")), people(3, 4, name="a"))
     paths = plan(table).files["path"].to_pylist()
@@ -339,14 +328,8 @@ def test_a_delete_file_of_a_whole_partition_applies_to_all_its_older_files(lake:
     )
     file.spec_id = 0
     table = upsert(table, [file], people(9, name="a"))
-    assert matched(table) == {(1, "a"): ["position"], (2, "a"): ["position"], (3, "a"): []}
-    assert rows_of(table) == sorted(
-        [
-            row
-            for row in [(1, "a"), (2, "a"), (3, "a"), (4, "a"), (9, "a")]
-            if row in rows_of(lake.as_pyiceberg_opens_it())
-        ]
-    )
+    assert matched(table) == {(1, "a"): ["position"], (2, "a"): ["position"], (3, "a"): ["position"]}
+    assert len(rows_of(lake.as_pyiceberg_opens_it())) == 3
     assert count_rows(table) == 3
 
 
@@ -405,7 +388,7 @@ def test_a_window_holds_what_each_commit_did(lake: Lakehouse) -> None:
     (positions,) = deleted.added_delete_files
     assert (positions.content, positions.positions) == (DeleteContent.POSITIONS, ((paths["a"], row_set([1])),))
     assert {file.path for file in dropped.removed_data_files} == {paths["b"], added.path}
-    assert [file.sequence_number for file in sorted(dropped.removed_data_files)] != None
+    assert sorted(file.sequence_number for file in dropped.removed_data_files) == [1, 2]
     assert dropped.adds_no_data
 
 
