@@ -58,10 +58,19 @@ def canonical(table: TableState, shape: TableShape) -> tuple[TableState, Names]:
     return TableState(0, 0, tuple(files), tuple(deletes)), names
 
 
+def by_age(kind: str, number: int, index: int) -> str:
+    """The name of a file by the commit that brought it: data-2, data-2a, data-2b … No two files share one.
+
+    >>> by_age("data", 2, 1)
+    'data-2a'
+    """
+    return f"{kind}-{number}" + ("" if index == 0 else chr(ord("a") + index - 1))
+
+
 def named_by_age(table: TableState, number: int) -> tuple[TableState, Names]:
     """The table with names for its new files, so that a trace can be told: data-1, data-2, delete-2 …"""
     fresh = {
-        file.path: f"data-{number}" + ("" if i == 0 else "abcdefgh"[i - 1])
+        file.path: by_age("data", number, i)
         for i, file in enumerate(f for f in table.data_files if f.path.startswith("+"))
     }
     files = tuple(file._replace(path=fresh.get(file.path, file.path)) for file in table.data_files)
@@ -70,7 +79,7 @@ def named_by_age(table: TableState, number: int) -> tuple[TableState, Names]:
     for delete in table.delete_files:
         path = delete.path
         if path.startswith(("+", f"delete-{number}-")):
-            path = f"delete-{number}" + ("" if new == 0 else "abcdefgh"[new - 1])
+            path = by_age("delete", number, new)
             new += 1
         pairs = delete.positions and tuple((fresh.get(name, name), bits) for name, bits in delete.positions)
         deletes.append(delete._replace(path=path, positions=pairs))
