@@ -15,6 +15,9 @@ from lakeproof.cli.output import DIFFERS, DONE, UNKNOWN, console, print_json
 from lakeproof.commit import POLICIES, Policy
 from lakeproof.commit.policy_text import named_policy, policy_from_text
 from lakeproof.errors import InvalidInput
+from lakeproof.jobs.answers import Answered, answered
+from lakeproof.jobs.reading import Jobs, read_jobs
+from lakeproof.jobs.text import taken_apart
 from lakeproof.models import iceberg, paimon
 from lakeproof.models.iceberg.telling import told
 from lakeproof.models.parameter_values import unknown
@@ -37,7 +40,7 @@ class Subject(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("model", metavar="MODEL", help="iceberg, paimon, or the path of your own model.py")
+    parser.add_argument("model", metavar="MODEL", help="iceberg, paimon, a file of SQL jobs, or your own model.py")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter; preset=NAME picks a named set"
     )
@@ -65,6 +68,8 @@ def run(args: argparse.Namespace) -> int:
     """Check the model and print what was found."""
     if args.parameters:
         return _list_parameters(args.model)
+    if args.model.endswith(".sql"):
+        return run_jobs(args)
     subject = subject_of(args.model, _parameters(args.set), args.policy, args.require)
     engine: Engine = "auto" if args.engine == "local" else args.engine
     with ProgressBar() as progress:
@@ -87,6 +92,53 @@ def run(args: argparse.Namespace) -> int:
     else:
         show(verdict)
     return EXIT[verdict.verdict]
+
+
+def run_jobs(args: argparse.Namespace) -> int:
+    """Check a file of SQL jobs and print what was found."""
+    if args.set:
+        raise InvalidInput("A file of jobs has no parameters", place=f"--set {args.set[0]}", hint="change the file")
+    jobs = read_jobs(taken_apart(_read(args.model), name=args.model))
+    policy = read_policy(args.policy or jobs.policy or "lakeproof")
+    limits = {"max_states": args.max_states, "max_seconds": args.max_seconds, "first": args.first}
+    with ProgressBar() as progress:
+        answer = answered(jobs, policy, progress=progress, reductions=args.reductions == "on", **limits)
+    subject = Subject(answer.beginning.model, policy.name, lambda trace: told(answer.beginning.told, trace))
+    verdict = with_told_traces(answer.verdict, subject)
+    _write_files(args, subject, verdict)
+    if args.json:
+        print_json({**verdict.to_json(), "policy": policy.name, **jobs_json(jobs, answer)})
+    else:
+        show_jobs(jobs, answer, verdict)
+    return EXIT[verdict.verdict]
+
+
+def jobs_json(jobs: Jobs, answer: Answered) -> dict[str, Any]:
+    """What a jobs file is told beside the verdict."""
+    return {
+        "beginnings": answer.beginnings,
+        "states_of_all_beginnings": answer.states,
+        "first_rows": [[list(row) for row in rows] for rows in answer.beginning.rows],
+        "pairs": [pair.to_json() for pair in answer.pairs],
+        "proposals": [proposal.to_json() for proposal in answer.proposals],
+        "cautiously": list(jobs.notes),
+    }
+
+
+def show_jobs(jobs: Jobs, answer: Answered, verdict: Verdict) -> None:
+    """The answer to a jobs file, for people."""
+    out = console()
+    print_verdict(out, verdict)
+    out.print(f"\n{answer.beginnings} first tables tried, {answer.states} states in all", markup=False)
+    for note in jobs.notes:
+        out.print(f"cautiously: {note}", markup=False)
+    for pair in answer.pairs:
+        what = "abort" if pair.aborts else "run again"
+        out.print(f"{pair.first} and {pair.second} can make each other {what}: {', '.join(pair.checks)}", markup=False)
+    if answer.proposals:
+        out.print("\nEach of these changes alone removes every anomaly (checked):")
+    for proposal in answer.proposals:
+        out.print(f"  {proposal.change}   ({proposal.states} states)", markup=False)
 
 
 def subject_of(
@@ -160,6 +212,13 @@ def _write_files(args: argparse.Namespace, subject: Subject, verdict: Verdict) -
             page.write(args.report, verdict)
         except OSError as error:
             raise InvalidInput(f"The page cannot be written: {error.strerror}", place=args.report) from None
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"The file cannot be read: {error.strerror}", place=path) from None
 
 
 def _write(path: str, text: str) -> None:

@@ -15,6 +15,16 @@ from lakeproof.filters import ALWAYS, NEVER, Compare, Expression, In, IsNull, al
 from lakeproof.format import Row, Value
 
 
+class _Anything(str):
+    """Stands for a value that nobody knows beforehand."""
+
+    __slots__ = ()
+
+
+ANYTHING = _Anything("?")
+"""A value that is not known: a model tries every value of its column's domain in its place."""
+
+
 class Term(NamedTuple):
     """A value to write: a literal, or a column of the target or source row plus a number."""
 
