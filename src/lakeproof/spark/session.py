@@ -20,6 +20,7 @@ NEEDED = {
     "spark.sql.parquet.fieldId.write.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 # What goes wrong in a task reaches the caller as an exception: a second copy with stack traces is only noise.
 _QUIET = """
 rootLogger.level = fatal
@@ -41,7 +42,10 @@ def build_session(warehouse: str, *, master: str = "local[*]", conf: Mapping[str
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master(master).appName("lakeproof")
-    for name, value in {**_defaults(warehouse), **NEEDED, **(conf or {})}.items():
+    chosen = {**_defaults(warehouse), **NEEDED, **(conf or {})}
+    if conf and _JAVA_OPTIONS in conf:
+        chosen[_JAVA_OPTIONS] = f"{_defaults(warehouse)[_JAVA_OPTIONS]} {conf[_JAVA_OPTIONS]}"
+    for name, value in chosen.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 
@@ -76,7 +80,7 @@ def _defaults(warehouse: str) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": os.environ.get("LAKEPROOF_DRIVER_MEMORY", "2g"),
-        "spark.driver.extraJavaOptions": " ".join(options),
+        _JAVA_OPTIONS: " ".join(options),
         "spark.sql.warehouse.dir": f"{warehouse.rstrip('/')}/spark-warehouse",
         "spark.sql.parquet.compression.codec": "zstd",
     }

@@ -1,0 +1,152 @@
+"""The prompt of `lakeproof sql`: history, several lines, completion; Ctrl-C cancels the statement, not the program."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.lexers import PygmentsLexer
+from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
+from pyspark import InheritableThread
+from rich.console import Console
+
+from lakeproof.cli.sql import SHOWN_ROWS, Result, result_of, show
+from lakeproof.errors import LakeproofError
+from lakeproof.iceberg.tables import list_namespaces, list_tables
+from lakeproof.spark.lake import Lake
+from lakeproof.sql import split
+
+KEYWORDS = tuple(
+    "select from where group by order by limit insert into overwrite values create table using iceberg options "  # noqa: SIM905
+    "partitioned tblproperties alter add column drop describe show tables partitions explain call system as of "
+    "update delete merge version timestamp branch tag".split()
+)
+WORDS_OF_EXIT = ("exit", "quit", "\\q")
+HELP = "End a statement with `;`. Ctrl-C cancels a running one, Ctrl-D leaves. `exit` leaves too."
+
+
+def prompt(lake: Lake, session: PromptSession[str] | None = None, console: Console | None = None) -> int:
+    """Ask for statements until the user leaves; 0 always, because every mistake was answered already."""
+    console = console or Console()
+    asking = session or new_session(lake, kept_history())
+    console.print(HELP, style="dim")
+    while True:
+        try:
+            text = asking.prompt("sql> ", prompt_continuation="...> ")
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return 0
+        if text.strip().rstrip(";").lower() in WORDS_OF_EXIT:
+            return 0
+        answer(lake, text, console)
+
+
+def answer(lake: Lake, text: str, console: Console) -> None:
+    """Run the statements of an input and draw what they gave."""
+    try:
+        for piece in split(text):
+            started = time.monotonic()
+            result = cancellable(lake, partial(result_of, lake, piece.text, at_most=SHOWN_ROWS))
+            if result is None:
+                console.print("cancelled", style="yellow")
+                return
+            show(console, result)
+            console.print(f"{len(result.rows)} rows, {time.monotonic() - started:.1f} s", style="dim")
+    except LakeproofError as error:
+        console.print(f"{type(error).__name__}: {error}", style="red", markup=False, highlight=False)
+
+
+def cancellable(lake: Lake, work: Callable[[], Result]) -> Result | None:
+    """The result of the work, or `None` where Ctrl-C cancelled its jobs.
+
+    The work has a thread of its own: an interrupt in the middle of a conversation with the JVM would leave an answer
+    on the line that the next statement would take for its own.
+    """
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.append(work())
+        except BaseException as error:
+            outcome.append(error)
+
+    thread: threading.Thread = InheritableThread(target=run, daemon=True)
+    thread.start()
+    cancelled = False
+    while thread.is_alive():
+        try:
+            thread.join(0.1)
+        except KeyboardInterrupt:
+            cancelled = True
+            lake.spark.sparkContext.cancelAllJobs()
+    if cancelled:
+        return None
+    if isinstance(outcome[0], BaseException):
+        raise outcome[0]
+    found: Result = outcome[0]
+    return found
+
+
+def new_session(lake: Lake, history: History, **more: Any) -> PromptSession[str]:
+    """A prompt whose Enter ends a statement that has its semicolon, and else begins a new line."""
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def _(event: KeyPressEvent) -> None:
+        text = event.current_buffer.text.strip()
+        if not text or text.endswith(";") or text.lower() in WORDS_OF_EXIT:
+            event.current_buffer.validate_and_handle()
+        else:
+            event.current_buffer.insert_text("\n")
+
+    return PromptSession(
+        history=history,
+        multiline=True,
+        key_bindings=keys,
+        completer=NameCompleter(lake),
+        complete_while_typing=False,
+        lexer=PygmentsLexer(SqlLexer),
+        **more,
+    )
+
+
+def kept_history() -> History:
+    """What was typed before, kept in the user's state folder where that can be written."""
+    folder = Path(os.environ.get("XDG_STATE_HOME", Path.home() / ".local" / "state"), "lakeproof")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return FileHistory(str(folder / "sql-history"))
+    except OSError:
+        return InMemoryHistory()
+
+
+class NameCompleter(Completer):
+    """Completes keywords, managed tables, and the columns of the tables that the text names."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake = lake
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
+        """What the word before the cursor may become."""
+        word = document.get_word_before_cursor()
+        tables = self._tables()
+        columns = [column for table in tables if table in document.text for column in self.lake.table(table).columns]
+        for found in dict.fromkeys([*tables, *columns, *KEYWORDS]):
+            if found.lower().startswith(word.lower()):
+                yield Completion(found, start_position=-len(word))
+
+    def _tables(self) -> list[str]:
+        catalog = self.lake.engine.catalog
+        current = self.lake.spark.catalog.currentDatabase()
+        return list(list_tables(catalog, current)) if current in list_namespaces(catalog) else []

@@ -1,0 +1,170 @@
+"""`lakeproof sql`: statements from the command line, a file, standard input, or a prompt."""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark
+from rich.console import Console
+from rich.table import Table
+
+from lakeproof.cli.output import DONE, console, print_json
+from lakeproof.errors import InvalidInput, LakeproofError
+from lakeproof.iceberg.catalogs import DEFAULT_URI, DEFAULT_WAREHOUSE
+from lakeproof.spark.lake import Lake, connect
+from lakeproof.spark.session import build_session
+from lakeproof.sql import split
+
+SHOWN_ROWS = 200
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("file", nargs="?", metavar="FILE", help="a file of statements, `;` between them (`-`: stdin)")
+    parser.add_argument("-e", "--execute", metavar="SQL", help="the statements themselves")
+    parser.add_argument("--json", action="store_true", help="one JSON list on stdout, one entry a statement")
+    parser.add_argument(
+        "--catalog", default=DEFAULT_URI, metavar="URI", help="where the tables are known (%(default)s)"
+    )
+    parser.add_argument("--warehouse", default=DEFAULT_WAREHOUSE, metavar="PATH", help="where they lie (%(default)s)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """The exit code: 0 done, 2 bad input, 1 a conflict, 3 an unknown outcome."""
+    text = _text(args)
+    if text is None:
+        from lakeproof.cli.prompt import prompt  # only a prompt needs the terminal's library
+
+        return prompt(_connected(args, bar=sys.stderr.isatty()))
+    pieces = [piece.text for piece in split(text)]
+    lake = _connected(args, bar=False)
+    return _json(lake, pieces) if args.json else _shown(lake, pieces)
+
+
+def _text(args: argparse.Namespace) -> str | None:
+    """The statements, or `None` for a prompt."""
+    if args.execute is not None and args.file is not None:
+        raise InvalidInput("give either a file or -e, not both")
+    if args.execute is not None:
+        return str(args.execute)
+    if args.file in (None, "-"):
+        return None if args.file is None and sys.stdin.isatty() else sys.stdin.read()
+    try:
+        return Path(args.file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InvalidInput(f"the file cannot be read: {reason}", place=str(args.file)) from None
+
+
+def _connected(args: argparse.Namespace, *, bar: bool) -> Lake:
+    conf = {"spark.ui.showConsoleProgress": str(bar).lower()}
+    return connect(build_session(args.warehouse, conf=conf), catalog=args.catalog, warehouse=args.warehouse)
+
+
+class Result(NamedTuple):
+    """What a statement gave: columns, rows as JSON values, and how many more there are than shown."""
+
+    columns: tuple[str, ...]
+    rows: list[list[Any]]
+    cut: bool = False
+
+
+def result_of(lake: Lake, text: str, *, at_most: int | None = None) -> Result:
+    """Run one statement; times and decimals come as text, in the session's time zone."""
+    rows = lake.sql(text)
+    if not rows.columns:
+        return Result((), [])
+    worded = rows.toDF(*[f"c{n}" for n in range(len(rows.columns))]).select(*map(_worded, _fields(rows)))
+    limited = worded if at_most is None else worded.limit(at_most + 1)
+    found = [[json_value(value) for value in row] for row in lake.collect(limited)]
+    cut = at_most is not None and len(found) > at_most
+    return Result(tuple(rows.columns), found[:at_most] if cut else found, cut)
+
+
+def _fields(rows: DataFrame) -> Iterable[tuple[str, spark.DataType]]:
+    return [(f"c{n}", field.dataType) for n, field in enumerate(rows.schema.fields)]
+
+
+def _worded(field: tuple[str, spark.DataType]) -> Any:
+    name, kind = field
+    as_text = isinstance(kind, spark.DateType | spark.TimestampType | spark.TimestampNTZType | spark.DecimalType)
+    return F.col(name).cast("string") if as_text else F.col(name)
+
+
+def json_value(value: Any) -> Any:
+    """A value as JSON can say it."""
+    if isinstance(value, dict):
+        return {str(key): json_value(inner) for key, inner in value.items()}
+    if isinstance(value, spark.Row) and hasattr(value, "__fields__"):
+        return {key: json_value(inner) for key, inner in value.asDict().items()}
+    if isinstance(value, list | tuple):
+        return [json_value(inner) for inner in value]
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).hex()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Decimal | dt.date | dt.datetime | dt.timedelta):
+        return str(value)
+    return value
+
+
+def _json(lake: Lake, pieces: Sequence[str]) -> int:
+    entries: list[dict[str, Any]] = []
+    code = DONE
+    for text in pieces:
+        try:
+            found = result_of(lake, text)
+            entries.append({"statement": text, "columns": list(found.columns), "rows": found.rows})
+        except LakeproofError as error:
+            entries.append({"statement": text, "error": _described(error)})
+            code = error.exit_code
+            break
+    print_json(entries)
+    return code
+
+
+def _shown(lake: Lake, pieces: Sequence[str]) -> int:
+    out = console()
+    for text in pieces:
+        show(out, result_of(lake, text, at_most=SHOWN_ROWS))
+    return DONE
+
+
+def show(out: Console, result: Result) -> None:
+    """Draw the result; a single long text, such as a plan, is printed as it is."""
+    if not result.columns:
+        return
+    if result.columns in (("plan",), ("createtab_stmt",)):
+        for row in result.rows:
+            out.print(row[0], markup=False, highlight=False, soft_wrap=True)
+        return
+    table = Table(*result.columns)
+    for row in result.rows:
+        table.add_row(*["" if value is None else _cell(value) for value in row])
+    out.print(table)
+    if result.cut:
+        out.print(f"… more than {SHOWN_ROWS} rows; --json prints all", style="dim")
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value).replace("[", "\\[")
+
+
+def _described(error: LakeproofError) -> dict[str, str]:
+    return {
+        "message": getattr(error, "message", str(error)),
+        "place": getattr(error, "place", ""),
+        "hint": getattr(error, "hint", ""),
+    }
