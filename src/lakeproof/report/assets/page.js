@@ -37,6 +37,7 @@
   }
   const laneOf = (name) => Math.max(0, trace.actors.indexOf(name));
   const moment = () => trace.moments[at];
+  const isNarrow = () => innerWidth <= 900; // as in the style
   const end = () => trace.moments.length - 1;
 
   // ---- lanes
@@ -171,12 +172,12 @@
     if (!table || !table.levels.length) return fill("table", null);
     const snapshots = table.levels.flatMap((level) => level.boxes).filter((box) => box.kind === "snapshot");
     const shown = snapshots.some((box) => box.of[0] === chosen) ? chosen : table.head;
-    const all = everything === null ? snapshots.length <= FEW_SNAPSHOTS : everything;
+    const all = everything === null ? snapshots.length <= FEW_SNAPSHOTS && !isNarrow() : everything;
     const drawn = table.levels.map((level) => drawLevel(level, shown, all));
     const above = table.levels.findIndex((level) => level.title === "Snapshots"); // catalog and metadata stand in one column
     const levels = make("div", { class: "levels" }, above > 1 ? make("div", { class: "stack" }, drawn.splice(0, above)) : null, drawn);
     const bar = make("div", { class: "tree-bar" },
-      make("span", {}, shown === null ? "No snapshot yet" : `Strong lines: what a reader of snapshot ${shown} goes through.${table.links.some((link) => link.kind === "deletes") ? " Dashed: deletes rows of that file." : ""}`),
+      make("span", {}, shown === null ? "No snapshot yet" : `Strong lines: what a reader of snapshot ${shown} goes through.${!isNarrow() && table.links.some((link) => link.kind === "deletes") ? " Dashed: deletes rows of that file." : ""}`),
       snapshots.length > 1 ? make("button", { type: "button", onclick: () => { everything = !all; drawTable(); } },
         all ? `only snapshot ${shown}` : "all snapshots") : null);
     fill("table", make("div", {}, bar, make("div", { class: "tree", tabindex: 0, role: "group", "aria-label": "Metadata tree" }, levels)));
@@ -227,7 +228,7 @@
     levels.prepend(svg);
   }
   function curve(from, to, kind) {
-    const down = innerWidth <= 900;
+    const down = isNarrow();
     if (kind === "deletes") {
       if (down || Math.abs(from.x - to.x) > 4) return null;
       const x1 = from.x + from.w, x2 = to.x + to.w, y1 = from.y + 16, y2 = to.y + 16;
@@ -384,9 +385,9 @@
     byId(id).addEventListener("click", () => go(target(), true));
   }
   addEventListener("keydown", onKey);
-  let narrow = innerWidth <= 900;
+  let narrow = isNarrow();
   addEventListener("resize", () => {
-    if (trace && narrow !== innerWidth <= 900) { narrow = innerWidth <= 900; drawLanes(); draw(); }
+    if (trace && narrow !== isNarrow()) { narrow = isNarrow(); drawLanes(); draw(); }
   });
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((details) => { details.open = true; }));
   if (page.walk) {
