@@ -15,7 +15,6 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +23,7 @@ from pyiceberg.manifest import ManifestFile, read_manifest_list
 from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.iceberg.decode import decode_manifests, schema_of
+from lakeproof.iceberg.recent import Recent
 from lakeproof.iceberg.segments import Segment, Span
 
 LAYOUT = "1"  # raise it when the columns of a segment change
@@ -215,14 +215,15 @@ def _name(batch: Sequence[tuple[ManifestFile, bytes]]) -> str:
     return hashlib.blake2b("\n".join(keys).encode(), digest_size=16).hexdigest()
 
 
-@lru_cache(maxsize=128)
-def _manifest_list(io: FileIO, path: str) -> tuple[ManifestFile, ...]:
-    return tuple(read_manifest_list(io.new_input(path)))
+_manifest_lists: Recent[tuple[ManifestFile, ...]] = Recent(256)
 
 
 def manifests_of(io: FileIO, snapshot: Snapshot | None) -> tuple[ManifestFile, ...]:
     """The manifests of a snapshot (`None`: of an empty table); a manifest list never changes either."""
-    return () if snapshot is None else _manifest_list(io, snapshot.manifest_list)
+    if snapshot is None:
+        return ()
+    path = snapshot.manifest_list
+    return _manifest_lists.get(path, lambda: tuple(read_manifest_list(io.new_input(path))))
 
 
 def default_folder() -> Path:

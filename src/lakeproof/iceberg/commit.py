@@ -46,6 +46,7 @@ from lakeproof.iceberg.window import COMMAND_ID, load_window, unseen_snapshots
 SCANNED, FILES_WRITTEN, METADATA_WRITTEN, SWAPPED = "scanned", "files written", "metadata written", "swapped"
 PHASES = (SCANNED, FILES_WRITTEN, METADATA_WRITTEN, SWAPPED)
 POLICY_PROPERTY = "lakeproof.policy"
+LONGEST_FILTER = 4_000
 Hook = Callable[[str], None]
 
 
@@ -315,10 +316,15 @@ def _record(change: TableChange, policy: Policy, reruns: int) -> dict[str, str]:
         "lakeproof.read-snapshot-id": "" if change.scan_snapshot is None else str(change.scan_snapshot),
         "lakeproof.isolation": str(change.isolation),
         "lakeproof.policy": policy.name,
-        "lakeproof.conflict-filter": worded(change.conflict_filter),
+        "lakeproof.conflict-filter": _cut(worded(change.conflict_filter)),
         "lakeproof.reruns": str(reruns) if reruns else "",
     }
     return {key: value for key, value in record.items() if value}
+
+
+def _cut(text: str) -> str:
+    """A MERGE may list thousands of keys: the record keeps the beginning."""
+    return text if len(text) <= LONGEST_FILTER else f"{text[:LONGEST_FILTER]}…"
 
 
 def _seconds(table: Table, name: str, default_ms: int) -> float:

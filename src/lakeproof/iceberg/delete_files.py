@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import LongType
 
 from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.recent import Recent
 
 PATH_FIELD, POSITION_FIELD = 2147483546, 2147483545
 SCHEMA = pa.schema(
@@ -32,6 +32,7 @@ SCHEMA = pa.schema(
     ]
 )
 Positions = npt.NDArray[np.int64]
+_recent_positions: Recent[dict[str, Positions]] = Recent(256)
 
 
 def write_position_deletes(
@@ -79,12 +80,11 @@ def deleted_positions(table: Table, delete_files: pa.Table) -> dict[str, Positio
 def read_positions(io: FileIO, path: str, file_format: str) -> dict[str, Positions]:
     """The positions that one delete file names, by data file."""
     with spoken(f"file {path}"):
-        return _positions_at(io, path, file_format.upper())
+        # Every validation of a commit window asks for the same few.
+        return _recent_positions.get(path, lambda: _positions_at(io, path, file_format.upper()))
 
 
-@lru_cache(maxsize=256)
 def _positions_at(io: FileIO, path: str, file_format: str) -> dict[str, Positions]:
-    # Delete files never change, and every validation of a commit window asks for the same few.
     with io.new_input(path).open() as stream:
         if file_format == "PUFFIN":
             vectors = deletion_vectors_from_puffin_file(PuffinFile(bytes(stream.read())))

