@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ import report_chromium
 from report_chromium import Browser, Tab
 from report_models import long_walk, polite, undelete
 
-from lakeproof.checker.model import Model
 from lakeproof.checker.search import check
+from lakeproof.checker.verdict import Verdict
+from lakeproof.commit.policy import POLICIES
+from lakeproof.models import iceberg, paimon
+from lakeproof.models.iceberg.telling import told
 from lakeproof.report import explorer, page
 
 pytestmark = [
@@ -21,12 +25,22 @@ pytestmark = [
     pytest.mark.skipif(report_chromium.found() is None, reason="no Chromium here (Debian's package is `chromium`)"),
 ]
 WIDTHS = (1440, 390)
-MODELS: dict[str, Model] = {
-    "undelete": undelete(),
-    "lasso": polite(),
-    "long": long_walk(60),
-    "many": long_walk(12, 7),
+PAGES: dict[str, Callable[[], Verdict]] = {
+    "undelete": lambda: check(undelete()),
+    "lasso": lambda: check(polite()),
+    "long": lambda: check(long_walk(60)),
+    "many": lambda: check(long_walk(12, 7)),
+    "iceberg": lambda: iceberg_undelete(),
+    "paimon": lambda: check(paimon.build({"preset": "two-compactors"})),
 }
+
+
+def iceberg_undelete() -> Verdict:
+    """The undelete of the Iceberg model, told with the names of files and snapshots."""
+    config = iceberg.configured({"preset": "undelete"}, POLICIES["iceberg-spark"])
+    verdict, teller = check(iceberg.model_of(config)), iceberg.model_of(config, told=True)
+    properties = (p if p.trace is None else p._replace(trace=told(teller, p.trace)) for p in verdict.properties)
+    return replace(verdict, properties=tuple(properties))
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +53,8 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
-    for name, model in MODELS.items():
-        page.write(folder / f"{name}.html", check(model))
+    for name, verdict in PAGES.items():
+        page.write(folder / f"{name}.html", verdict())
     return folder
 
 
@@ -55,13 +69,13 @@ def where(tab: Tab) -> str:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", PAGES)
 def test_every_step_draws_without_a_complaint_or_a_request(
     browser: Browser, pages: Path, name: str, width: int
 ) -> None:
     tab = opened(browser, pages, name, width=width, dark=width == 390)
     steps = tab.run("document.querySelectorAll('.step').length") - 1
-    assert steps == {"undelete": 8, "lasso": 5, "long": 60, "many": 12}[name]
+    assert steps == {"undelete": 8, "lasso": 5, "long": 60, "many": 12, "iceberg": 14, "paimon": 20}[name]
     tab.press("Home")
     for number in range(1, steps + 1):
         tab.press("ArrowRight")
@@ -93,6 +107,27 @@ def test_the_page_opens_at_the_last_step_and_shows_what_is_wrong(browser: Browse
         "delete-2",
     ]
     assert tab.run("document.querySelectorAll('.levels path').length") > 15
+    tab.close()
+
+
+def test_the_undelete_of_the_iceberg_model_is_told_to_its_end(browser: Browser, pages: Path) -> None:
+    tab = opened(browser, pages, "iceberg")
+    title = "Snapshot 3 shows a row that should not be there: jack blue A"
+    assert tab.run("document.querySelector('h1').textContent") == title
+    boxes = "[...document.querySelectorAll('.level')].map((level) => level.querySelectorAll('.box').length)"
+    assert tab.run(boxes) == [1, 1, 3, 3, 5, 4]
+    assert tab.run("[...document.querySelectorAll('.checks code')].map((code) => code.textContent)")[0] == (
+        "data_files_exist_skipping_deletes"
+    )
+    tab.close()
+
+
+def test_the_dangling_vector_of_the_paimon_model_is_drawn_as_a_tree(browser: Browser, pages: Path) -> None:
+    tab = opened(browser, pages, "paimon")
+    assert tab.run("document.querySelector('h1').textContent") == "no_dangling_deletion_vectors is violated"
+    assert tab.run("document.getElementById('table').hidden")
+    assert tab.run("document.querySelectorAll('.holder').length") == 3
+    assert tab.run("document.querySelectorAll('#shared ins').length") > 0
     tab.close()
 
 
