@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import permutations, product
-from typing import Any, NamedTuple
+from typing import Any
 
 from lakeproof.checker.model import ValueSymmetry
 from lakeproof.models.paimon.bounds import Setup
@@ -14,6 +15,7 @@ from lakeproof.models.paimon.world import (
     Bucket,
     Busy,
     DataFile,
+    Expected,
     Handed,
     Own,
     Plan,
@@ -26,8 +28,12 @@ from lakeproof.models.paimon.world import (
 MOST = 48  # trying more of them than this costs more than they save
 
 
-class Renaming(NamedTuple):
-    """One permutation of the values of col2 and col3, of buckets with their keys, and of the jobs that own buckets."""
+@dataclass(frozen=True, eq=False)
+class Renaming:
+    """One permutation of the values of col2 and col3, of buckets with their keys, and of the jobs that own buckets.
+
+    Worlds are many and their buckets few, so each bucket is renamed once.
+    """
 
     col2: Mapping[str, str]
     col3: Mapping[str, str]
@@ -36,6 +42,8 @@ class Renaming(NamedTuple):
     bucket_order: tuple[int, ...]  # likewise for buckets
     bucket_after: tuple[int, ...]  # where each bucket goes
     actor_after: tuple[int, ...]
+    buckets: dict[Bucket, Bucket] = field(default_factory=dict)
+    wanted: dict[Expected, Expected] = field(default_factory=dict)
 
     def row(self, row: Row) -> Row:
         """The renamed row; a deleted row has no values."""
@@ -43,11 +51,18 @@ class Renaming(NamedTuple):
 
     def table(self, buckets: tuple[Bucket, ...]) -> tuple[Bucket, ...]:
         """The renamed buckets in their new places; a bucket's keys keep their order, so positions stay."""
-        return tuple(self._bucket(buckets[index]) for index in self.bucket_order)
+        renamed = self.buckets
+        return tuple([renamed.get(buckets[at]) or self._bucket(buckets[at]) for at in self.bucket_order])
 
     def _bucket(self, bucket: Bucket) -> Bucket:
         files = tuple(DataFile(file.id, file.level, tuple(map(self.row, file.rows))) for file in bucket.files)
-        return Bucket(files, bucket.vectors, bucket.writes)
+        renamed = self.buckets[bucket] = Bucket(files, bucket.vectors, bucket.writes)
+        return renamed
+
+    def _expected(self, want: Expected) -> Expected:
+        renamed = want._replace(col2=self.col2[want.col2], col3=self.col3[want.col3])
+        self.wanted[want] = renamed
+        return renamed
 
     def work(self, work: Work) -> Work:
         """The renamed operation."""
@@ -65,14 +80,20 @@ class Renaming(NamedTuple):
 
     def shared(self, shared: Shared) -> Shared:
         """The renamed table, queue, ghosts and bounds."""
-        expected = (shared.expected[number] for number in self.key_order)
-        return shared._replace(
-            buckets=self.table(shared.buckets),
-            expected=tuple(want._replace(col2=self.col2[want.col2], col3=self.col3[want.col3]) for want in expected),
-            inserted=tuple(shared.inserted[number] for number in self.key_order),
-            ops_on=tuple(shared.ops_on[number] for number in self.key_order) if shared.ops_on else (),
-            queue=tuple(Handed(self.actor(actor), self.change(change)) for actor, change in shared.queue),
-            before=tuple(map(self.table, shared.before)),
+        order, expected, inserted, ops_on = self.key_order, shared.expected, shared.inserted, shared.ops_on
+        return Shared(
+            shared.version,
+            shared.snapshots,
+            shared.lost,
+            self.table(shared.buckets),
+            tuple([self.wanted.get(expected[at]) or self._expected(expected[at]) for at in order]),
+            tuple([inserted[at] for at in order]),
+            tuple([ops_on[at] for at in order]) if ops_on else (),
+            shared.writes,
+            shared.compactions,
+            shared.locked,
+            tuple([Handed(self.actor(actor), self.change(change)) for actor, change in shared.queue]),
+            tuple(map(self.table, shared.before)),
         )
 
     def actor(self, actor: int) -> int:
