@@ -41,6 +41,7 @@ This page is made from the code that a commit runs (`make docs`).
 """
 
 SWITCHES = {
+    "replaces_by_filter": "an INSERT OVERWRITE drops what matches at the head, not what it planned",
     "always_copies": "writes copy-on-write whatever the table's mode says",
     "filters_by_all_reads": "narrows by every predicate that the command reads by, subqueries included",
     "runs_again": "runs the command again when re-reading resolves the conflict",
