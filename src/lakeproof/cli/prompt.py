@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,13 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
-from pyspark import InheritableThread
 from rich.console import Console
 
-from lakeproof.cli.sql import SHOWN_ROWS, Result, result_of, show
+from lakeproof.cli.sql import SHOWN_ROWS, show
 from lakeproof.errors import LakeproofError
 from lakeproof.iceberg.tables import list_namespaces, list_tables
 from lakeproof.spark.lake import Lake
+from lakeproof.spark.results import cancellable, result_of
 from lakeproof.sql import split
 
 KEYWORDS = tuple(
@@ -65,37 +64,6 @@ def answer(lake: Lake, text: str, console: Console) -> None:
             console.print(f"{len(result.rows)} rows, {time.monotonic() - started:.1f} s", style="dim")
     except LakeproofError as error:
         console.print(f"{type(error).__name__}: {error}", style="red", markup=False, highlight=False)
-
-
-def cancellable(lake: Lake, work: Callable[[], Result]) -> Result | None:
-    """The result of the work, or `None` where Ctrl-C cancelled its jobs.
-
-    The work has a thread of its own: an interrupt in the middle of a conversation with the JVM would leave an answer
-    on the line that the next statement would take for its own.
-    """
-    outcome: list[Any] = []
-
-    def run() -> None:
-        try:
-            outcome.append(work())
-        except BaseException as error:
-            outcome.append(error)
-
-    thread: threading.Thread = InheritableThread(target=run, daemon=True)
-    thread.start()
-    cancelled = False
-    while thread.is_alive():
-        try:
-            thread.join(0.1)
-        except KeyboardInterrupt:
-            cancelled = True
-            lake.spark.sparkContext.cancelAllJobs()
-    if cancelled:
-        return None
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    found: Result = outcome[0]
-    return found
 
 
 def new_session(lake: Lake, history: History, **more: Any) -> PromptSession[str]:

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import json
-import math
 import sys
-from collections.abc import Iterable, Sequence
-from decimal import Decimal
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql import types as spark
 from rich.console import Console
 from rich.table import Table
 
@@ -22,6 +16,7 @@ from lakeproof.cli.output import DONE, console, print_json
 from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.iceberg.catalogs import DEFAULT_URI, DEFAULT_WAREHOUSE
 from lakeproof.spark.lake import Lake, connect
+from lakeproof.spark.results import Result, result_of
 from lakeproof.spark.session import build_session
 from lakeproof.sql import split
 
@@ -69,53 +64,6 @@ def _text(args: argparse.Namespace) -> str | None:
 def _connected(args: argparse.Namespace, *, bar: bool) -> Lake:
     conf = {"spark.ui.showConsoleProgress": str(bar).lower()}
     return connect(build_session(args.warehouse, conf=conf), catalog=args.catalog, warehouse=args.warehouse)
-
-
-class Result(NamedTuple):
-    """What a statement gave: columns, rows as JSON values, and how many more there are than shown."""
-
-    columns: tuple[str, ...]
-    rows: list[list[Any]]
-    cut: bool = False
-
-
-def result_of(lake: Lake, text: str, *, at_most: int | None = None) -> Result:
-    """Run one statement; times and decimals come as text, in the session's time zone."""
-    rows = lake.sql(text)
-    if not rows.columns:
-        return Result((), [])
-    worded = rows.toDF(*[f"c{n}" for n in range(len(rows.columns))]).select(*map(_worded, _fields(rows)))
-    limited = worded if at_most is None else worded.limit(at_most + 1)
-    found = [[json_value(value) for value in row] for row in lake.collect(limited)]
-    cut = at_most is not None and len(found) > at_most
-    return Result(tuple(rows.columns), found[:at_most] if cut else found, cut)
-
-
-def _fields(rows: DataFrame) -> Iterable[tuple[str, spark.DataType]]:
-    return [(f"c{n}", field.dataType) for n, field in enumerate(rows.schema.fields)]
-
-
-def _worded(field: tuple[str, spark.DataType]) -> Any:
-    name, kind = field
-    as_text = isinstance(kind, spark.DateType | spark.TimestampType | spark.TimestampNTZType | spark.DecimalType)
-    return F.col(name).cast("string") if as_text else F.col(name)
-
-
-def json_value(value: Any) -> Any:
-    """A value as JSON can say it."""
-    if isinstance(value, dict):
-        return {str(key): json_value(inner) for key, inner in value.items()}
-    if isinstance(value, spark.Row) and hasattr(value, "__fields__"):
-        return {key: json_value(inner) for key, inner in value.asDict().items()}
-    if isinstance(value, list | tuple):
-        return [json_value(inner) for inner in value]
-    if isinstance(value, bytes | bytearray):
-        return bytes(value).hex()
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, Decimal | dt.date | dt.datetime | dt.timedelta):
-        return str(value)
-    return value
 
 
 def _json(lake: Lake, pieces: Sequence[str]) -> int:
