@@ -106,7 +106,7 @@ class NamedFiles:
             raise InvalidInput(error.message, place=place, hint=error.hint) from None
 
     def _delete(self, name: str, place: str) -> DeleteFile:
-        found = re.fullmatch(r"(\w+?)_(del|dv|eq)\d*", name)
+        found = re.fullmatch(r"([\w-]+?)_(del|dv|eq)\d*", name)
         if not found:
             raise InvalidInput(f"{name!r} does not say what it deletes", place=place, hint="end it in _del, _dv or _eq")
         data = self._known(found[1], place)
