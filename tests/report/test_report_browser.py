@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import report_chromium
 from report_chromium import Browser, Tab
-from report_models import long_walk, polite, undelete
+from report_models import COMMANDS, long_walk, polite, undelete
 
 from lakeproof.checker.search import check
 from lakeproof.checker.verdict import Verdict
@@ -276,8 +276,8 @@ def test_the_explorer_takes_steps_and_takes_them_back(browser: Browser, width: i
         tab.until(f"{count} === 8")
         assert tab.run("location.hash") == "#walk=0.0.0.1.0.0.0"
         tab.press("Home")
-        names = tab.run("[...document.querySelectorAll('.choice')].map((choice) => choice.firstChild.textContent)")
-        assert names == ["start", "start"]
+        names = tab.run("[...document.querySelectorAll('.choice')].map((choice) => choice.textContent)")
+        assert names == [f"1start{COMMANDS['UPDATE']}", f"2start{COMMANDS['DELETE']}"]
         tab.press("2")
         tab.until(f"{count} === 2")
         assert tab.run("document.querySelector('#current h3').textContent") == "privacy · start"

@@ -208,7 +208,8 @@ def test_a_property_that_does_not_count_says_so() -> None:
         pytest.param({"a": 1}, {"a": 1}, [], id="nothing changed"),
         pytest.param({"a": 1}, {"a": 2}, ["x › a: 1 → 2"], id="a leaf"),
         pytest.param({"a": 1}, {"a": True}, ["x › a: 1 → yes"], id="another type that compares equal"),
-        pytest.param({}, {"a": 1}, ["x: none → a: 1"], id="a record that was empty"),
+        pytest.param({}, {"a": 1}, ["x › a: 1"], id="a record that was empty"),
+        pytest.param({"a": {"b": 1}}, {"a": {}}, ["x › a: b: 1 → none"], id="a record that became empty"),
         pytest.param({"a": 1, "b": 2}, {"b": 2}, ["x › a: − 1"], id="a place that is gone"),
         pytest.param({"a": [1, 2]}, {"a": [2, 1]}, ["x › a: 1, 2 → 2, 1"], id="a short tuple is one value"),
         pytest.param(

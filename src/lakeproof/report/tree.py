@@ -12,7 +12,7 @@ from lakeproof.report.words import in_words
 
 Mark = Literal["", "new", "changed", "gone"]
 TUPLE = 4  # as many short scalars in a row are one value
-SHORT = 40
+SHORT = 24
 
 
 class Node(TypedDict):
@@ -60,7 +60,7 @@ def _pairs(before: Any, after: Any) -> list[tuple[str, Any, Any]] | None:
     if not before and not after:
         return None
     if isinstance(before, dict) and isinstance(after, dict):
-        if not before or not after:
+        if not after:
             return None
         return [(key, before.get(key, NOTHING), after.get(key, NOTHING)) for key in dict.fromkeys([*after, *before])]
     if isinstance(before, list) and isinstance(after, list):

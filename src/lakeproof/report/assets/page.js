@@ -325,7 +325,7 @@
     else if (event.key === "Home") go(0, true);
     else if (event.key === "End") go(end(), true);
     else if (walk !== null && event.key === "Backspace") takeBack();
-    else if (walk !== null && /^[1-9]$/.test(event.key)) byId("choices").querySelectorAll(".choice")[Number(event.key) - 1]?.click();
+    else if (walk !== null && /^[1-9]$/.test(event.key)) byId("choices").querySelector(`[data-choice="${Number(event.key) - 1}"]`)?.click();
     else return;
     event.preventDefault();
     if (where.closest("#steps")) byId(`row-${at}`).focus({ preventScroll: true });
@@ -345,8 +345,8 @@
     fill("choices", content);
   }
   function drawChoice(choice) {
-    return make("button", { type: "button", class: "choice", title: choice.caption, "aria-pressed": String(at < walk.length && walk[at] === choice.index), onclick: () => take(choice.index) },
-      choice.title, choice.label ? make("small", {}, choice.label) : null, choice.marks.length ? make("small", {}, choice.marks.join(", ")) : null);
+    return make("button", { type: "button", class: "choice", "data-choice": choice.index, title: choice.caption, "aria-pressed": String(at < walk.length && walk[at] === choice.index), onclick: () => take(choice.index) },
+      choice.index < 9 ? make("kbd", { "aria-hidden": "true" }, String(choice.index + 1)) : null, choice.title, choice.label ? make("small", {}, choice.label) : null, choice.marks.length ? make("small", {}, choice.marks.join(", ")) : null);
   }
   function walkTo(moves) {
     refocus = byId("choices").contains(document.activeElement);
