@@ -29,6 +29,8 @@ COMMANDS: dict[str, Registered] = {
         "explore every interleaving of a model or of your SQL jobs",
         "lakeproof check iceberg --set preset=undelete",
     ),
+    "matrix": Registered("matrix", "which commands get in each other's way", "lakeproof matrix --policy iceberg-spark"),
+    "necessity": Registered("necessity", "what goes wrong when one check is switched off", "lakeproof necessity"),
     "scenario": Registered(
         "scenario", "run scenario files and say where they disagree", "lakeproof scenario tests/scenarios/*.txt"
     ),

@@ -53,6 +53,7 @@ class Policy:
     name: str
     title: str
     lines: tuple[Line, ...]
+    replaces_by_filter: bool = False  # an INSERT OVERWRITE drops what matches at the head, not what it planned
     always_copies: bool = False  # knows no merge-on-read
     filters_by_all_reads: bool = False  # else by the target's predicate alone, and a MERGE by nothing
     runs_again: bool = False
@@ -114,6 +115,7 @@ ICEBERG_SPARK = Policy(
         Line((Command.REWRITE,), always=("no_new_position_deletes_for_data_files", "missing_delete_paths")),
         Line((Command.REWRITE_DELETES,), always=("missing_delete_paths",)),
     ),
+    replaces_by_filter=True,
 )
 
 ICEBERG_SPARK_FIXED = replace(

@@ -265,7 +265,7 @@ def conflict_now(change: TableChange, memory: RowMemory, asked: frozenset[str]) 
         return Conflict("new_rows_match", None, _named(memory.unseen), "added")
     if "target_rows" not in asked:
         return None
-    if memory.missed is not None:
+    if memory.missed is not None and "target_rows" in asked:
         named = sorted({file for rows in memory.missed for file in _named(rows)}) or _named(memory.unseen)
         return Conflict("target_rows", None, tuple(named), "updated")
     if memory.restarted and memory.reads_changed:

@@ -8,7 +8,9 @@ from functools import partial
 from typing import NamedTuple
 
 from lakeproof.checker.model import Model, Outcome, Process, Step, StepFunction
+from lakeproof.commit.change import Command
 from lakeproof.commit.policy import POLICIES, Policy
+from lakeproof.format import Value
 from lakeproof.models.iceberg import mishaps
 from lakeproof.models.iceberg import steps as protocol
 from lakeproof.models.iceberg.bounds import PARAMETERS, PRESETS, Configured, configured, parameter_help
@@ -32,11 +34,12 @@ class Member(NamedTuple):
     policy: Policy
     commands: tuple[int, ...] | None = None
     program: tuple[tuple[int, ...], ...] | None = None
+    partition: tuple[Value, ...] | None = None
 
     def kind(self) -> str:
         """Writers of one kind are interchangeable."""
         what = self.commands if self.program is None else self.program
-        return self.policy.name if what is None else f"{self.policy.name}: {what}"
+        return self.policy.name if what is None else f"{self.policy.name}: {what} {self.partition}"
 
 
 def model_of(config: Configured, *, told: bool = False) -> Model:
@@ -53,7 +56,7 @@ def assembled(setup: Setup, members: tuple[Member, ...], parameters: Mapping[str
         setup = replace(setup, told=True, canonical=False, lean=False, measure=False)
     writers = {
         member.name if told else member.kind(): Writer(
-            member.policy, setup, member.name if told else "", member.commands, member.program
+            member.policy, setup, member.name if told else "", member.commands, member.program, member.partition
         )
         for member in members
     }
@@ -86,7 +89,7 @@ def steps_of(writer: Writer) -> tuple[Step, ...]:
         Step("refuse", of(protocol.refuse)),
     ]
     if not setup.fused:
-        found.insert(3, Step("validate", of(protocol.validate_and_write_metadata), reads_shared=False))
+        found.insert(3, Step("validate", of(protocol.validate_and_write_metadata), reads_shared=_asks_the_head(writer)))
     if setup.max_compactions or COMPACTION in {i for choice in writer.program or () for i in choice}:
         found.insert(1, Step("start compaction", of(protocol.start_compaction)))
         found.append(Step("finish", of(protocol.finish)))
@@ -98,6 +101,11 @@ def steps_of(writer: Writer) -> tuple[Step, ...]:
     if setup.max_expiries:
         found.append(Step("expire", of(mishaps.expire)))
     return tuple(found)
+
+
+def _asks_the_head(writer: Writer) -> bool:
+    """Whether some command's checks look at the head itself, not only at what was remembered of the window."""
+    return any(command.command is Command.METADATA_DELETE for command in writer.setup.commands)
 
 
 def _observe_as(writers: Mapping[str, Writer], own: Own, event: Event) -> Own:

@@ -28,7 +28,7 @@ def arrive(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """A commit request that was late arrives while the head is still the expected one."""
     if not isinstance(own, Op) or not own.sent or shared.violated:
         return
-    answer = answered(writer, own)
+    answer = answered(writer, shared, own)
     if isinstance(answer, Commit | CommitWith):
         after, event = committed(writer, shared, own, answer)
         back = after._replace(under_way=shared.under_way, pending=shared.pending)

@@ -25,7 +25,7 @@ from lakeproof.commit.validation import (
     validate,
 )
 from lakeproof.commit.window import open_window
-from lakeproof.format import DeleteContent, Rows, TableState
+from lakeproof.format import DeleteContent, Rows, TableState, Value
 from lakeproof.models.iceberg.committing import committed, ended
 from lakeproof.models.iceberg.naming import single_rows
 from lakeproof.models.iceberg.observing import observe
@@ -88,7 +88,7 @@ def start_compaction(writer: Writer, shared: Shared, own: Own) -> Iterator[Outco
         if shared.compactions >= setup.max_compactions:
             return
     elif COMPACTION in writer.choices(own):
-        chosen, spent = groups(shared.table)[:1], 0
+        chosen, spent = groups(shared.table, writer.partition)[:1], 0
         if not chosen:
             yield Outcome(shared, Ready(own.next + 1), label="nothing to compact", marks=("nothing to do",))
     else:
@@ -102,21 +102,29 @@ def start_compaction(writer: Writer, shared: Shared, own: Own) -> Iterator[Outco
 
 def _compaction_label(writer: Writer, table: TableState, group: str) -> str:
     """What is compacted, told by content: file names differ between a model and a told run."""
-    if group == "all files":
-        return "compact all files"
+    if not group.startswith("file "):
+        return f"compact {group}"
     rows = sorted(row for (file, _), row in placed(table, writer.setup.shape.columns) if group == f"file {file}")
     return "compact the file of " + ("; ".join(" ".join(map(str, row)) for row in rows) or "no row")
 
 
-def groups(table: TableState) -> list[str]:
-    """What can be compacted: everything, or one file that has deletes."""
-    dirty = [file.path for file in table.data_files if any(d.references(file.path) for d in table.delete_files)]
-    several = len(table.data_files) > 1
+def groups(table: TableState, partition: tuple[Value, ...] | None = None) -> list[str]:
+    """What can be compacted: everything (or a whole partition), or one file that has deletes."""
+    files = [file for file in table.data_files if partition in (None, file.partition)]
+    dirty = [file.path for file in files if any(d.references(file.path) for d in table.delete_files)]
+    several = len(files) > 1
+    if partition is not None:
+        return [f"partition {partition}"] if several or dirty else []
     return (["all files"] if several or dirty else []) + ([f"file {path}" for path in dirty] if several else [])
 
 
 def _members(table: TableState, group: str) -> list[str]:
-    return [file.path for file in table.data_files if group in ("all files", f"file {file.path}")]
+    wholes = ("all files", "partition {}")
+    return [
+        file.path
+        for file in table.data_files
+        if group in (wholes[0], f"file {file.path}", wholes[1].format(file.partition))
+    ]
 
 
 def _may_start(writer: Writer, shared: Shared, command: RowCommand) -> bool:
@@ -209,16 +217,26 @@ def write(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
 # ---------------------------------------------------------------- validation and the swap
 
 
-def answered(writer: Writer, op: Op) -> Answer:
+def answered(writer: Writer, shared: Shared, op: Op) -> Answer:
     """What `commit/` says of this change now."""
-    return validate(op.change, op.window, writer.policy, writer.checks(op.change), reruns_left=writer.setup.reruns)
+    checks = writer.checks(op.change)
+    head = shared.table if "whole_files_match" in checks.head else None
+    return validate(
+        op.change,
+        op.window,
+        writer.policy,
+        checks,
+        reruns_left=writer.setup.reruns,
+        head=head,
+        shape=writer.setup.shape,
+    )
 
 
 def validate_and_write_metadata(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """The writer refreshes the table, validates its change against the unseen snapshots and writes its metadata."""
     if not isinstance(own, Op) or own.phase not in VALIDATING or writer.setup.fused:
         return
-    answer = answered(writer, own)
+    answer = answered(writer, shared, own)
     if isinstance(answer, Commit | CommitWith):
         again = ("lost swap, then may commit",) if own.phase == LOST else ()
         label = ", ".join(writer.checks(own.change).names) or "nothing to ask"
@@ -229,7 +247,7 @@ def swap(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """The writer swaps the table pointer, and its snapshot is the new head."""
     if shared.violated or not isinstance(own, Op) or own.phase != (METADATA if writer.setup.fused else COMMIT):
         return
-    answer = answered(writer, own)
+    answer = answered(writer, shared, own)
     if not isinstance(answer, Commit | CommitWith):
         return
     after, event = committed(writer, shared, own, answer)
@@ -254,7 +272,7 @@ def _adjustments(op: Op, answer: Commit | CommitWith) -> tuple[str, ...]:
 def finish(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """The writer learns that nothing is left to do: its command is committed already, or its files are gone."""
     if isinstance(own, Op) and own.phase in VALIDATING and not shared.violated:
-        answer = answered(writer, own)
+        answer = answered(writer, shared, own)
         if isinstance(answer, AlreadyCommitted):
             yield Outcome(ended(writer, shared, own), writer.rested(own), marks=("found its own commit",))
         elif isinstance(answer, NothingLeft):
@@ -265,7 +283,7 @@ def refuse(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """A check says no: the command aborts, or runs again from the head."""
     if shared.violated:
         return
-    answer = _refusal(writer, own)
+    answer = _refusal(writer, shared, own)
     if answer is None or isinstance(own, Ready):
         return
     fine = isinstance(own, Op) and writer.setup.measure and _was_fine(writer, shared, own)
@@ -279,17 +297,16 @@ def refuse(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     if plan is None:
         yield Outcome(ended(writer, shared, own), writer.rested(own), label=check, marks=marks)
         return
-    group = "all files" if own.command == COMPACTION else ""
-    yield Outcome(shared, _op(writer, own.command, group, plan, own.turn), label=check, marks=marks)
+    yield Outcome(shared, _op(writer, own.command, own.group, plan, own.turn), label=check, marks=marks)
 
 
-def _refusal(writer: Writer, own: Own) -> RunAgain | Refuse | None:
+def _refusal(writer: Writer, shared: Shared, own: Own) -> RunAgain | Refuse | None:
     if isinstance(own, Conflicted):
         conflict = Conflict(own.check)
         again = writer.policy.runs_again and writer.setup.reruns
         return RunAgain(conflict, writer.rerun_mode(own.command)) if again else Refuse(conflict)
     if isinstance(own, Op) and own.phase in VALIDATING:
-        answer = answered(writer, own)
+        answer = answered(writer, shared, own)
         return answer if isinstance(answer, RunAgain | Refuse) else None
     return None
 

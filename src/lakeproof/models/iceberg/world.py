@@ -15,7 +15,7 @@ from lakeproof.commit.change import Command, Isolation, Mode, TableChange
 from lakeproof.commit.policy import CheckList, Policy, checks_of
 from lakeproof.commit.row_command import RowCommand
 from lakeproof.commit.window import CommitWindow
-from lakeproof.format import Row, Rows, Snapshot, TableShape, TableState
+from lakeproof.format import Row, Rows, Snapshot, TableShape, TableState, Value
 from lakeproof.models.iceberg.writing import Origins, Place
 
 COMPACTION = -1
@@ -167,6 +167,7 @@ class Writer:
     name: str = ""  # only in a run that is told
     commands: tuple[int, ...] | None = None  # those that these writers run; `None`: all
     program: tuple[tuple[int, ...], ...] | None = None  # statements in order, each with its alternatives
+    partition: tuple[Value, ...] | None = None  # compactions of a program touch this partition alone
 
     def rested(self, own: Op | Conflicted) -> Ready:
         """READY again, after a command that was `own`."""

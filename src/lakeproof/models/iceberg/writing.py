@@ -31,6 +31,8 @@ from lakeproof.format import (
     rows_of,
 )
 
+_BY_FILTER = (Command.OVERWRITE, Command.OVERWRITE_PARTITIONS, Command.METADATA_DELETE)
+
 Place = tuple[str, int]
 """Where a row is: data file and position."""
 
@@ -80,6 +82,8 @@ def written(
     )
     new = {here[index][0]: row for index, row in done.changed}
     reads = _reads(command, here, new, shape)
+    if policy.replaces_by_filter and command.command in _BY_FILTER:
+        return _replaced(base, command, done.added, shape)
     if command.command is Command.UPSERT:
         return _upserted(base, command, done.added, shape)
     if mode is Mode.COPY_ON_WRITE and new:
@@ -163,6 +167,15 @@ def _reads(command: RowCommand, here: list[tuple[Place, Row]], new: dict[Place, 
     any_read = any_of(where)
     found = [place for place, row in here if place not in new and matches(any_read, row, shape.columns)]
     return rows_of((file, 1 << p) for file, p in found)
+
+
+def _replaced(base: TableChange, command: RowCommand, added: tuple[Row, ...], shape: TableShape) -> Written:
+    """What leaves the table is decided at the head: all that matches the filter, or lies in the partitions written."""
+    files, origins = _grouped([(row, None) for row in added], 0, shape)
+    if command.command is Command.OVERWRITE_PARTITIONS:
+        partitions = tuple(dict.fromkeys((file.spec_id, file.partition) for file in files))
+        return Written(base._replace(added_data_files=files, replaced_partitions=partitions), origins)
+    return Written(base._replace(added_data_files=files, row_filter=command.where), origins)
 
 
 def _upserted(base: TableChange, command: RowCommand, added: tuple[Row, ...], shape: TableShape) -> Written:
