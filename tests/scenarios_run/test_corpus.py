@@ -8,13 +8,13 @@ import re
 from pathlib import Path
 
 import pytest
-from corpus import FILES, FOLDER, NAMES, found, scenario
+from scenario_corpus import FILES, FOLDER, NAMES, found, scenario
 
 from lakeproof.cli.main import main
 from lakeproof.commit import POLICIES
 from lakeproof.commit.checks import ALL_CHECKS
 from lakeproof.scenarios.run import policies_of
-from lakeproof.scenarios.text import HISTORY_KNOWN, Step
+from lakeproof.scenarios.text import HISTORY_KNOWN, Outcome, Step
 
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
 ANSWERED = ("validate", "swap", "swap-unanswered", "swap-delayed", "arrives", "commit")
@@ -32,6 +32,7 @@ def test_a_scenario_says_what_it_is_about_and_what_every_step_answers(name: str)
     steps = [line for line in one.steps if isinstance(line, Step) and line.verb in ANSWERED]
     assert steps
     assert [step.line for step in steps if step.expected is None] == []
+    assert [step.line for step in steps if step.expected == Outcome("conflict")] == []  # it names its check
 
 
 def test_every_test_of_iceberg_is_a_scenario_or_listed_with_the_reason() -> None:

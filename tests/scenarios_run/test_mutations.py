@@ -1,4 +1,7 @@
-"""Breaking any single check or row rule makes scenarios fail; each mutant names those that must notice it."""
+"""Breaking any single check or row rule makes scenarios fail; each mutant names those that must notice it.
+
+One piece so that what is broken stands beside who notices.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from corpus import NAMES, forget_checks, found
+from scenario_corpus import NAMES, forget_checks, found
 
 from lakeproof.commit import POLICIES, Command, Conflict, Stamp, rows, validation, window
 from lakeproof.commit.checks import ALL_CHECKS, CHANGE_CHECKS, HEAD_CHECKS, NEWEST_ONLY, ROW_CHECKS, SNAPSHOT_CHECKS

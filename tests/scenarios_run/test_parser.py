@@ -1,4 +1,7 @@
-"""A mistake in a scenario is one sentence, its line and a suggestion; the command ends with exit code 2."""
+"""A mistake in a scenario is one sentence, its line and a suggestion; the command ends with exit code 2.
+
+One piece because the table of mistakes is.
+"""
 
 from __future__ import annotations
 
@@ -372,7 +375,7 @@ partitioned by bucket[4](id) data, case-insensitive, dynamic overwrite
 
 
 def test_outcomes() -> None:
-    lines = ("ok", "ok re-run", "already committed", "nothing left", "conflict", "conflict snapshot 2")
+    lines = ["ok", "ok re-run", "already committed", "nothing left", "conflict", "conflict snapshot 2"]
     lines += ("conflict target_rows", "conflict target_rows  snapshot 12", "rejected", "unknown")
     text = "policy lakeproof\n" + "\n".join(f"w1 commit {line}" for line in lines)
     got = [step.expected for step in parse(text).steps if isinstance(step, Step)]
