@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from lakeproof.cli.output import DIFFERS, DONE, console, print_json
 from lakeproof.commit.policy_text import named_policy
 from lakeproof.errors import InvalidInput
 from lakeproof.scenarios.against_checks import AgainstChecks
+from lakeproof.scenarios.against_model import AgainstModel, DoesNotApply
 from lakeproof.scenarios.run import MakeRunner, differences, policies_of
 from lakeproof.scenarios.text import Scenario, parse
 
@@ -44,8 +46,11 @@ def read(path: Path) -> Scenario:
 
 def result_of(scenario: Scenario) -> dict[str, Any]:
     """What each way of running the scenario says; `null` where it does not apply."""
-    checks = outcome(scenario, AgainstChecks)
-    return {"file": scenario.name, "checks": checks, "model": None, "real": None, "agree": checks == "agrees"}
+    found: dict[str, str | None] = {"checks": outcome(scenario, AgainstChecks), "model": None, "real": None}
+    with suppress(DoesNotApply):
+        found["model"] = outcome(scenario, AgainstModel)
+    agree = all(said in (None, "agrees") for said in found.values())
+    return {"file": scenario.name, **found, "agree": agree}
 
 
 def outcome(scenario: Scenario, make: MakeRunner) -> str:

@@ -70,6 +70,11 @@ def validate(
     conflict = standing_conflict(change, window, checks, head, shape)
     if conflict is None:
         return adjusted(change, window, policy)
+    return refused(change, conflict, policy, reruns_left=reruns_left)
+
+
+def refused(change: TableChange, conflict: Conflict, policy: Policy, *, reruns_left: bool = True) -> RunAgain | Refuse:
+    """What a conflict means to a command: it runs again from the head, or aborts."""
     if not policy.runs_again or not reruns_left:
         return Refuse(conflict)
     falls_back = policy.falls_back_to_merge_on_read and change.command is not Command.REWRITE

@@ -16,7 +16,7 @@ from lakeproof.jobs.reading import Jobs, ReadJob
 from lakeproof.models.iceberg import Member, assembled
 from lakeproof.models.iceberg.naming import canonical
 from lakeproof.models.iceberg.world import COMPACTION, Setup
-from lakeproof.models.iceberg.writing import new_file, partition_of
+from lakeproof.models.iceberg.writing import first_files, partition_of
 
 
 class Beginning(NamedTuple):
@@ -77,10 +77,7 @@ def _setup(
         for row in file:
             parts.setdefault(partition_of(row, shape), []).append(row)
         groups.extend(parts.values())
-    files = [
-        new_file(i, group, shape)._replace(path=f"data-{i + 1}", sequence_number=1) for i, group in enumerate(groups)
-    ]
-    named = TableState(1, 1, tuple(files)) if files else TableState()
+    named = first_files(groups, shape)
     compacts = any(c.command is Command.REWRITE for job in jobs.jobs for c in job.commands)
     setup = Setup(
         shape=shape,

@@ -24,6 +24,7 @@ from lakeproof.commit import (
     validate,
 )
 from lakeproof.commit.row_command import RowCommand
+from lakeproof.commit.validation import refused
 from lakeproof.errors import InvalidInput
 from lakeproof.format import DataFile, Row, Value
 from lakeproof.models.iceberg.writing import new_file, partition_of, rewritten, written
@@ -146,7 +147,8 @@ class AgainstChecks:
         """What the command would change, if it scans the head now."""
         table, shape, head, policy = self.scenario.table, self.history.shape, self.history.head, self.policy_of(actor)
         if command.command is Command.REWRITE:
-            plan = rewritten(head, [f.path for f in head.data_files], shape, policy, command_id=actor)
+            known = [file.path for file in head.data_files if file.rows is not None]
+            plan = rewritten(head, known, shape, policy, command_id=actor)
         else:
             mode = mode or (table.delete_mode if command.command is Command.DELETE else table.update_mode)
             if policy.always_copies or command.command in _COPIES:
@@ -168,7 +170,8 @@ class AgainstChecks:
             return NothingLeft()
         unseen = self.history.unseen(None if doing.whole_history else change.scan_snapshot)
         if unseen is None:
-            return Refuse(Conflict(HISTORY_KNOWN)) if checks.names else Commit()
+            broken = refused(change, Conflict(HISTORY_KNOWN), self.policy_of(actor), reruns_left=reruns_left)
+            return broken if checks.names else Commit()
         scanned = self.history.head if doing.whole_history else self.history.at(change.scan_snapshot)
         window = followed_all(change, unseen, checks, shape, scanned)
         return validate(

@@ -53,7 +53,7 @@ def model_of(config: Configured, *, told: bool = False) -> Model:
 def assembled(setup: Setup, members: tuple[Member, ...], parameters: Mapping[str, str], *, told: bool = False) -> Model:
     """The protocol for these writers; `told` keeps names, history and who is who, for a single run."""
     if told:
-        setup = replace(setup, told=True, canonical=False, lean=False, measure=False)
+        setup = replace(setup, told=True, canonical=False, lean=False)
     writers = {
         member.name if told else member.kind(): Writer(
             member.policy, setup, member.name if told else "", member.commands, member.program, member.partition

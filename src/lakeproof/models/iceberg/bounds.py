@@ -16,9 +16,9 @@ from lakeproof.filters import Compare, Expression
 from lakeproof.filters.expression import literal
 from lakeproof.format import PartitionField, Row, TableShape, TableState
 from lakeproof.models import parameter_values as values
-from lakeproof.models.iceberg.naming import by_age, canonical
+from lakeproof.models.iceberg.naming import canonical
 from lakeproof.models.iceberg.world import Setup
-from lakeproof.models.iceberg.writing import new_file
+from lakeproof.models.iceberg.writing import first_files
 
 COLUMNS = ("name", "color", "letter")
 
@@ -253,9 +253,7 @@ def _initial(
     if kind == "empty":
         return TableState()
     split = [[row] for row in rows] if kind == "two-files" or shape.specs[0] else [rows]
-    files = [new_file(i, group, shape) for i, group in enumerate(split)]
-    named = [file._replace(path=by_age("data", 1, i), sequence_number=1) for i, file in enumerate(files)]
-    return TableState(1, 1, tuple(named))
+    return first_files(split, shape)
 
 
 # ---------------------------------------------------------------- the workload

@@ -18,7 +18,7 @@ from lakeproof.format import PartitionField, Row, TableShape, TableState
 from lakeproof.models.iceberg import Member, assembled
 from lakeproof.models.iceberg.naming import canonical
 from lakeproof.models.iceberg.world import COMPACTION, Setup
-from lakeproof.models.iceberg.writing import new_file
+from lakeproof.models.iceberg.writing import first_files
 
 COLUMNS = ("name", "color", "letter")
 KINDS = (
@@ -157,9 +157,7 @@ def _table(layout: str) -> tuple[TableState, TableShape]:
     rows: list[Row] = [("jack", "red", "A"), (name, "red", letter)]
     groups = [rows] if layout in ("same", "same_file") else [[row] for row in rows]
     groups += [[("zoe", "red", one)] for one in dict.fromkeys(row[2] for row in rows)]
-    files = [new_file(i, group, shape) for i, group in enumerate(groups)]
-    named = tuple(file._replace(path=f"data-{i}", sequence_number=1) for i, file in enumerate(files, 1))
-    return TableState(1, 1, named), shape
+    return first_files(groups, shape), shape
 
 
 def _command(kind: str, mine: tuple[str, str], theirs: tuple[str, str]) -> RowCommand | None:

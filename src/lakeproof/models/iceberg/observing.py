@@ -30,7 +30,7 @@ def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
     if not isinstance(own, Op):
         return own
     if event.snapshot is None:
-        return _expired(writer, own)
+        return expired(writer, own)
     setup, change = writer.setup, own.change
     checks = writer.checks(change)
     snapshot = event.snapshot._replace(command_id=change.command_id) if me else event.snapshot
@@ -71,7 +71,7 @@ def _later(writer: Writer, own: Op, ghost: Ghost, event: Event) -> Ghost:
     return ghost._replace(hits=hits, others=ghost.others | {hits})
 
 
-def _expired(writer: Writer, own: Op) -> Own:
+def expired(writer: Writer, own: Op) -> Own:
     """Old snapshots are gone: whoever has to know what happened meanwhile cannot find out any more."""
     phase = METADATA if own.phase == COMMIT else own.phase
     if not own.behind:

@@ -89,6 +89,8 @@ def start_compaction(writer: Writer, shared: Shared, own: Own) -> Iterator[Outco
             return
     elif COMPACTION in writer.choices(own):
         chosen, spent = groups(shared.table, writer.partition)[:1], 0
+        if setup.compacts_always and shared.table.data_files:
+            chosen = ["all files"]
         if not chosen:
             yield Outcome(shared, Ready(own.next + 1), label="nothing to compact", marks=("nothing to do",))
     else:

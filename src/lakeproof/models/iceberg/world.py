@@ -145,6 +145,7 @@ class Setup:
     reruns: bool = True
     guarded: bool = False
     told: bool = False
+    compacts_always: bool = False  # also what needs no compaction: a scenario says what is compacted
     modes: tuple[tuple[Command, Mode], ...] = ()  # of single commands, before update_mode and delete_mode
     isolations: tuple[tuple[Command, Isolation], ...] = ()  # of single commands, before isolation
 
@@ -155,7 +156,7 @@ class Setup:
     @property
     def tracks_lost_swaps(self) -> bool:
         """Whether a writer that lost a swap is told apart from one that has not tried: worth it in small spaces."""
-        return self.measure and not self.fused
+        return self.measure and not self.fused and not self.told
 
 
 @dataclass(frozen=True)

@@ -142,6 +142,20 @@ def new_file(index: int, rows: Sequence[Row], shape: TableShape) -> DataFile:
     return DataFile(f"+{index}", partition, len(shape.specs) - 1, 0, len(rows), bounds, tuple(rows))
 
 
+def first_files(groups: Sequence[Sequence[Row]], shape: TableShape) -> TableState:
+    """A table that begins with these data files, all of its first snapshot: data-1, data-1a, data-1b …"""
+    files = [new_file(i, group, shape) for i, group in enumerate(groups)]
+    named = [
+        file._replace(path="data-1" + ("" if i == 0 else letter(i)), sequence_number=1) for i, file in enumerate(files)
+    ]
+    return TableState(1, 1, tuple(named)) if named else TableState()
+
+
+def letter(number: int) -> str:
+    """a, b, c … for the second, third, fourth file of one commit."""
+    return chr(ord("a") + number - 1)
+
+
 def partition_of(row: Row, shape: TableShape) -> tuple[Value, ...]:
     """The partition that a row belongs to under the newest spec."""
     spec = shape.specs[-1]
