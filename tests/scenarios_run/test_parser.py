@@ -145,6 +145,23 @@ TYPOS = {
         "does not parse",
         "",
     ),
+    "SQL that selects too few columns": (
+        SQL,
+        "INTO t VALUES ('sarah', 'blue')",
+        "INTO t SELECT name FROM t",
+        7,
+        "The table has 2 columns to fill, SELECT gives 1",
+        "",
+    ),
+    "SQL that does not fit the rows": (
+        SQL,
+        "INTO t VALUES ('sarah', 'blue')",
+        "INTO t SELECT 'all', sum(color) FROM t",
+        7,
+        "The command does not fit the rows",
+        "",
+    ),
+    "a quote in SQL": (SQL, "= 'jack'", "= 'jack", 6, "The SQL does not parse: Missing '", ""),
     "SQL that changes no rows": (
         SQL,
         "DELETE FROM t WHERE name = 'jack'",

@@ -23,7 +23,7 @@ from lakeproof.commit import (
     followed_all,
     validate,
 )
-from lakeproof.commit.row_command import RowCommand
+from lakeproof.commit.row_command import AmbiguousMerge, RowCommand
 from lakeproof.commit.validation import refused
 from lakeproof.errors import InvalidInput
 from lakeproof.format import DataFile, Row, Value
@@ -62,6 +62,7 @@ class AgainstChecks:
         self.history = History(scenario.table.shape)
         self.named = NamedFiles(self.history)
         self.actors: dict[str, Doing] = {}
+        self.place = scenario.name
         self._set_up()
 
     def rows(self) -> tuple[Row, ...]:
@@ -77,7 +78,7 @@ class AgainstChecks:
 
     def step(self, step: Step) -> Outcome | None:
         """Take one step; `None` where a step has no answer."""
-        place = f"{self.scenario.name}:{step.line}"
+        place = self.place = f"{self.scenario.name}:{step.line}"
         match step.verb:
             case "scan":
                 self.actors[step.actor] = self._scanned(step, place)
@@ -153,7 +154,10 @@ class AgainstChecks:
             mode = mode or (table.delete_mode if command.command is Command.DELETE else table.update_mode)
             if policy.always_copies or command.command in _COPIES:
                 mode = Mode.COPY_ON_WRITE
-            found = written(command, head, shape, policy, mode=mode, isolation=table.isolation, command_id=actor)
+            try:
+                found = written(command, head, shape, policy, mode=mode, isolation=table.isolation, command_id=actor)
+            except (TypeError, AmbiguousMerge) as error:  # such as the sum of a column of names
+                raise InvalidInput(f"The command does not fit the rows: {error}", place=self.place) from None
             if found is None:
                 return Doing(None)
             plan = found

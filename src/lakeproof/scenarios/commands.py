@@ -27,6 +27,9 @@ def command_of(text: str, shape: TableShape, dynamic_overwrite: bool, place: str
     )
     if upserts:
         command = command._replace(command=Command.UPSERT, text=text)
+    if command.select is not None and len(command.select.terms) != len(shape.columns):
+        text = f"The table has {len(shape.columns)} columns to fill, SELECT gives {len(command.select.terms)}"
+        raise InvalidInput(text, place=place)
     try:
         return _bound(command, shape)
     except InvalidInput as error:
