@@ -24,8 +24,9 @@ from lakeproof.filters import ALWAYS, Expression
 from lakeproof.format import Value
 from lakeproof.iceberg.delete_files import deleted_positions
 from lakeproof.iceberg.operations import whole_files
-from lakeproof.iceberg.planning import Picked, ScanPlan, plan
+from lakeproof.iceberg.planning import ScanPlan, plan
 from lakeproof.iceberg.predicates import from_filter
+from lakeproof.iceberg.segments import Picked
 from lakeproof.iceberg.tables import find_column
 from lakeproof.iceberg.values import converter
 

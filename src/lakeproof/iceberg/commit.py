@@ -1,7 +1,7 @@
 """A change is validated, written and swapped in, again and again until it is committed, refused or unknown.
 
 `commit/attempt.py` says what comes next; this file does it. Everything is computed anew on every attempt: the window,
-the answer, the files. What an attempt wrote is removed only when it certainly did not commit.
+the answer, the files. What an attempt wrote is removed only when it certainly did not commit. (One protocol, one file.)
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from lakeproof.commit import (
 from lakeproof.commit.explain import explained
 from lakeproof.commit.policy_text import named_policy
 from lakeproof.errors import CommitConflict, CommitRejected, CommitUnknown, InvalidInput
-from lakeproof.filters import columns_of, worded
+from lakeproof.filters import columns_of
 from lakeproof.iceberg.cache import ManifestCache, shared_cache
 from lakeproof.iceberg.failures import spoken
 from lakeproof.iceberg.physical import NO_FILES, NewFiles, head_state, physical_change
 from lakeproof.iceberg.produce import Producer
+from lakeproof.iceberg.records import own_snapshot, record_of
 from lakeproof.iceberg.swap import refreshed, swap
 from lakeproof.iceberg.values import data_file_value, shape_of
-from lakeproof.iceberg.window import COMMAND_ID, load_window, unseen_snapshots
+from lakeproof.iceberg.window import load_window, unseen_snapshots
 
 SCANNED, FILES_WRITTEN, METADATA_WRITTEN, SWAPPED = "scanned", "files written", "metadata written", "swapped"
 PHASES = (SCANNED, FILES_WRITTEN, METADATA_WRITTEN, SWAPPED)
 POLICY_PROPERTY = "lakeproof.policy"
-LONGEST_FILTER = 4_000
 Hook = Callable[[str], None]
 
 
@@ -108,7 +108,7 @@ class _Run:
         self.reruns_left, self.on_phase, self.cache = reruns_left, on_phase, cache or shared_cache()
         self.place = f"table {'.'.join(table.name())}"
         self.checks = checks_of(policy, change.command, change.mode, change.isolation, table.format_version)
-        self.summary = {**_record(self.change, policy, reruns), **summary}
+        self.summary = {**record_of(self.change, policy, reruns), **summary}
         self.producer = Producer(table, self.cache)
         self.head: Snapshot | None = None
         self.conflict: Conflict | None = None
@@ -230,7 +230,7 @@ class _Run:
             table = self.table.catalog.load_table(self.table.name())
         except Exception:  # whatever hinders us, we cannot look
             return Happened.CANNOT_LOOK
-        if _own(table, self.change.command_id, self.producer.snapshot_id) is not None:
+        if own_snapshot(table, self.change.command_id, self.producer.snapshot_id) is not None:
             return Happened.OWN_ID_FOUND
         ref = table.metadata.refs.get(self.branch)
         found = None if ref is None else ref.snapshot_id
@@ -270,7 +270,7 @@ class _Run:
     def committed(self, attempt: Attempt) -> Committed:
         """The table after the commit; leftovers of lost attempts are removed."""
         table = self.after or self.table.catalog.load_table(self.table.name())
-        own = _own(table, self.change.command_id, self.producer.snapshot_id)
+        own = own_snapshot(table, self.change.command_id, self.producer.snapshot_id)
         if own is None:
             self.clean_up()
         elif self.producer.attempt > 1 or own.snapshot_id != self.producer.snapshot_id:
@@ -297,34 +297,6 @@ def remove_files(table: Table, paths: Iterable[str]) -> None:
     for path in set(paths):
         with suppress(OSError):
             table.io.delete(path)
-
-
-def _own(table: Table, command_id: str, snapshot_id: int) -> Snapshot | None:
-    """The snapshot that this command made: any of the table's, because a rollback may have hidden it."""
-    for snapshot in reversed(table.metadata.snapshots):
-        said = snapshot.summary.additional_properties if snapshot.summary else {}
-        if snapshot.snapshot_id == snapshot_id or (command_id and said.get(COMMAND_ID) == command_id):
-            return snapshot
-    return None
-
-
-def _record(change: TableChange, policy: Policy, reruns: int) -> dict[str, str]:
-    """What the snapshot's summary says, so that the table can be audited."""
-    record = {
-        COMMAND_ID: change.command_id,
-        "lakeproof.command": str(change.command),
-        "lakeproof.read-snapshot-id": "" if change.scan_snapshot is None else str(change.scan_snapshot),
-        "lakeproof.isolation": str(change.isolation),
-        "lakeproof.policy": policy.name,
-        "lakeproof.conflict-filter": _cut(worded(change.conflict_filter)),
-        "lakeproof.reruns": str(reruns) if reruns else "",
-    }
-    return {key: value for key, value in record.items() if value}
-
-
-def _cut(text: str) -> str:
-    """A MERGE may list thousands of keys: the record keeps the beginning."""
-    return text if len(text) <= LONGEST_FILTER else f"{text[:LONGEST_FILTER]}…"
 
 
 def _seconds(table: Table, name: str, default_ms: int) -> float:

@@ -30,8 +30,8 @@ from lakeproof.format.rows import position_array
 from lakeproof.iceberg.cache import ManifestCache, manifests_of
 from lakeproof.iceberg.delete_files import write_position_deletes
 from lakeproof.iceberg.mappings import MAPPING_KEY, write_mapping
-from lakeproof.iceberg.planning import Picked, rows_of_spans
 from lakeproof.iceberg.produce import FileChange
+from lakeproof.iceberg.segments import Picked, rows_of_spans
 from lakeproof.iceberg.values import data_file_values, stored
 from lakeproof.iceberg.window import delete_file_values
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +21,12 @@ from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.cache import ManifestCache, manifests_of, shared_cache
 from lakeproof.iceberg.dependencies import infer, table_dependencies
 from lakeproof.iceberg.failures import spoken
-from lakeproof.iceberg.matching_deletes import PATH_FIELD, Candidates, Deletes, match_delete_files
+from lakeproof.iceberg.matching_deletes import delete_table, matched
+from lakeproof.iceberg.partition_pruning import in_partition
 from lakeproof.iceberg.predicates import TRUE
-from lakeproof.iceberg.pruning import in_partition, may_match
-from lakeproof.iceberg.segments import Ints, Mask, Segment, Span
+from lakeproof.iceberg.pruning import may_match
+from lakeproof.iceberg.segments import Mask, Picked, Segment, partition_tuples, rows_of_spans
 
-POSITION, EQUALITY = 1, 2
 FILES = pa.schema(
     [
         ("path", pa.large_string()),
@@ -38,28 +38,6 @@ FILES = pa.schema(
         ("delete_files", pa.list_(pa.int32())),
     ]
 )
-DELETE_FILES = pa.schema(
-    [
-        ("path", pa.large_string()),
-        ("size", pa.int64()),
-        ("record_count", pa.int64()),
-        ("data_sequence_number", pa.int64()),
-        ("content", pa.string()),
-        ("format", pa.large_string()),
-        ("equality_ids", pa.list_(pa.int32())),
-        ("referenced_file", pa.large_string()),
-        ("blob_offset", pa.int64()),
-        ("blob_size", pa.int64()),
-    ]
-)
-
-
-class Picked(NamedTuple):
-    """Rows of a segment that a plan keeps, and the partition spec of that segment."""
-
-    segment: Segment
-    rows: Ints
-    spec_id: int
 
 
 @dataclass(frozen=True)
@@ -121,12 +99,12 @@ def plan(
         data, seen, read = planner.pick(manifests, ManifestContent.DATA)
         deletes, _, _ = planner.pick(manifests, ManifestContent.DELETES)
     delete_files = delete_table(deletes)
-    matched = _match(data, deletes, delete_files, table.specs()) if deletes else None
+    applied = matched(data, deletes, delete_files, table.specs()) if deletes else None
     return ScanPlan(
         snapshot_id=None if snapshot is None else snapshot.snapshot_id,
         row_filter=row_filter,
         inferred=inferred,
-        files=_file_table(data, matched),
+        files=_file_table(data, applied),
         delete_files=delete_files,
         files_seen=seen,
         manifests_seen=len(manifests),
@@ -193,28 +171,6 @@ class _Planner:
         return bound, manifest_evaluator(spec, self.schema, projected, self.case_sensitive)
 
 
-def rows_of_spans(segment: Segment, spans: Sequence[Span]) -> Mask:
-    """The rows of a segment that belong to these manifests."""
-    if sum(span.rows for span in spans) == segment.rows:
-        return np.ones(segment.rows, bool)
-    mask = np.zeros(segment.rows, bool)
-    for span in spans:
-        mask[span.first : span.first + span.rows] = True
-    return mask
-
-
-def partition_tuples(segment: Segment, rows: Ints, spec: PartitionSpec) -> list[tuple[Any, ...]]:
-    """Partition values as plain values, one tuple per row; a field that the file lacks is null."""
-    if not spec.fields:
-        return [()] * len(rows)
-    taken = pa.array(rows)
-    columns = []
-    for field in spec.fields:
-        column = segment.partition(field.field_id)
-        columns.append([None] * len(rows) if column is None else column.take(taken).to_pylist())
-    return list(zip(*columns, strict=True))
-
-
 def _snapshot(table: Table, snapshot_id: int | None, place: str) -> Snapshot | None:
     if snapshot_id is None:
         return table.current_snapshot()
@@ -248,86 +204,3 @@ def _file_table(picked: Sequence[Picked], delete_files: pa.Array | None) -> pa.T
         offsets = np.zeros(len(columns[0]) + 1, np.int32)
         delete_files = pa.ListArray.from_arrays(pa.array(offsets), pa.array([], pa.int32()))
     return pa.Table.from_arrays([*columns, delete_files.cast(FILES.types[-1])], schema=FILES)
-
-
-def delete_table(picked: Sequence[Picked]) -> pa.Table:
-    """The delete files of decoded manifests; one that names a single data file, in whatever way, says which."""
-    tables = []
-    for segment, rows, _ in picked:
-        taken = pa.array(rows)
-        columns: dict[str, Any] = {"data_sequence_number": pa.array(segment.seq[rows])}
-        for name in DELETE_FILES.names:
-            kind = DELETE_FILES.field(name).type
-            if name == "content":
-                columns[name] = _content_words(segment, rows)
-            elif name != "data_sequence_number":
-                known = name in segment.names
-                columns[name] = segment.column(name).take(taken).cast(kind) if known else pa.nulls(len(rows), kind)
-        tables.append(pa.table(columns).select(DELETE_FILES.names).cast(DELETE_FILES))
-    if not tables:
-        return DELETE_FILES.empty_table()
-    found = pa.concat_tables(tables)
-    at = DELETE_FILES.get_field_index("referenced_file")
-    return found.set_column(at, DELETE_FILES.field(at), pa.array(_referenced(picked, found), pa.large_string()))
-
-
-def _content_words(segment: Segment, rows: Ints) -> pa.Array:
-    content, formats = segment.numpy("content")[rows], segment.numpy("format")[rows]
-    words = np.where(content == EQUALITY, "equality", np.where(formats == "PUFFIN", "deletion-vector", "position"))
-    return pa.array(words, pa.string())
-
-
-def _match(
-    data: Sequence[Picked], deletes: Sequence[Picked], delete_files: pa.Table, specs: dict[int, PartitionSpec]
-) -> pa.Array:
-    numbers: dict[tuple[Any, ...], int] = {}
-    data_partition, paths, seqs = [], [], []
-    for each in data:
-        data_partition.append(_partition_numbers(each, specs, numbers))
-        paths += each.segment.column("path").take(pa.array(each.rows)).to_pylist()
-        seqs.append(each.segment.seq[each.rows])
-    delete_partition = [_partition_numbers(each, specs, numbers) for each in deletes]
-    no_fields = [not specs[each.spec_id].fields for each in deletes for _ in each.rows]
-    return match_delete_files(
-        Candidates(paths, np.concatenate([*seqs, []]).astype(np.int64), np.concatenate([*data_partition, []])),
-        Deletes(
-            seq=delete_files["data_sequence_number"].to_pylist(),
-            partition=[int(number) for part in delete_partition for number in part],
-            referenced=delete_files["referenced_file"].to_pylist(),
-            is_equality=[word == "equality" for word in delete_files["content"].to_pylist()],
-            is_global=no_fields,
-        ),
-    )
-
-
-def _partition_numbers(picked: Picked, specs: dict[int, PartitionSpec], numbers: dict[tuple[Any, ...], int]) -> Any:
-    """Equal numbers for equal (spec, partition values); `numbers` is shared by data and delete files."""
-    spec = specs[picked.spec_id]
-    codes = np.zeros(len(picked.rows), np.int64)
-    for field in spec.fields:
-        column = picked.segment.partition(field.field_id)
-        if column is not None:
-            encoded = pc.dictionary_encode(column.take(pa.array(picked.rows)))
-            width = len(encoded.dictionary) + 1
-            codes = codes * width + pc.fill_null(encoded.indices, width - 1).to_numpy(zero_copy_only=False)
-    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    tuples = partition_tuples(picked.segment, picked.rows[first], spec)
-    return np.array([numbers.setdefault((picked.spec_id, *key), len(numbers)) for key in tuples])[inverse]
-
-
-def _referenced(deletes: Sequence[Picked], delete_files: pa.Table) -> list[str | None]:
-    """The one data file that each delete file names: by its own field, or by equal bounds of the path column."""
-    named: list[str | None] = delete_files["referenced_file"].to_pylist()
-    at = 0
-    for segment, rows, _ in deletes:
-        bounds = [
-            segment.column(f"{kind}{PATH_FIELD}").take(pa.array(rows)).to_pylist()
-            if f"{kind}{PATH_FIELD}" in segment.names
-            else [None] * len(rows)
-            for kind in ("lo", "hi")
-        ]
-        for low, high in zip(*bounds, strict=True):
-            if named[at] is None and low is not None and low == high:
-                named[at] = low.decode()
-            at += 1
-    return named

@@ -1,12 +1,10 @@
-"""Which files a predicate may match, as one mask per segment: by column bounds and counts, and by partition values.
+"""Which files a predicate may match by their column bounds and counts, as one mask per segment.
 
-Bounds answer with certainty only «no»; partition values answer exactly. Both read bound, NOT-free predicates.
+Bounds answer with certainty only «no». Predicates come bound and with NOT pushed to the leaves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -14,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.expressions import BooleanExpression, BoundTerm
 from pyiceberg.expressions.literals import Literal as LiteralOf
-from pyiceberg.expressions.visitors import BoundBooleanExpressionVisitor, visit
+from pyiceberg.expressions.visitors import visit
 from pyiceberg.types import DecimalType, NestedField, StringType
 
+from lakeproof.iceberg.masks import Masks, field_id
 from lakeproof.iceberg.segments import Known, Mask, Segment
 
 IN_LIMIT = 200
@@ -34,36 +33,7 @@ def may_match(segment: Segment, bound: BooleanExpression, *, as_pyiceberg: bool 
     return mask
 
 
-def in_partition(segment: Segment, bound: BooleanExpression) -> Mask:
-    """The files whose partition values satisfy a predicate on them, exactly."""
-    mask: Mask = visit(bound, _Partition(segment))
-    return mask
-
-
-class _Masks(BoundBooleanExpressionVisitor[Mask]):
-    def __init__(self, segment: Segment) -> None:
-        self.segment = segment
-
-    def _all(self, answer: bool) -> Mask:
-        return np.full(self.segment.rows, answer)
-
-    def visit_true(self) -> Mask:
-        return self._all(True)
-
-    def visit_false(self) -> Mask:
-        return self._all(False)
-
-    def visit_not(self, child_result: Mask) -> Mask:
-        raise ValueError("NOT is pushed to the leaves before files are pruned")
-
-    def visit_and(self, left_result: Mask, right_result: Mask) -> Mask:
-        return left_result & right_result
-
-    def visit_or(self, left_result: Mask, right_result: Mask) -> Mask:
-        return left_result | right_result
-
-
-class _Bounds(_Masks):
+class _Bounds(Masks):
     """One mask per leaf: the files that its bounds and counts leave."""
 
     def __init__(self, segment: Segment, as_pyiceberg: bool) -> None:
@@ -73,19 +43,19 @@ class _Bounds(_Masks):
     # ---- nulls and NaN
 
     def visit_is_null(self, term: BoundTerm) -> Mask:
-        nulls = self.segment.counts("nc", _id(term))
-        return self._all(True) if nulls is None else np.asarray(nulls.values != 0)
+        nulls = self.segment.counts("nc", field_id(term))
+        return self.all(True) if nulls is None else np.asarray(nulls.values != 0)
 
     def visit_not_null(self, term: BoundTerm) -> Mask:
-        return ~self._only("nc", _id(term))
+        return ~self._only("nc", field_id(term))
 
     def visit_is_nan(self, term: BoundTerm) -> Mask:
-        nans = self.segment.counts("nan", _id(term))
-        some = self._all(True) if nans is None else nans.values != 0
-        return np.asarray(some & ~self._only("nc", _id(term)))
+        nans = self.segment.counts("nan", field_id(term))
+        some = self.all(True) if nans is None else nans.values != 0
+        return np.asarray(some & ~self._only("nc", field_id(term)))
 
     def visit_not_nan(self, term: BoundTerm) -> Mask:
-        return ~self._only("nan", _id(term))
+        return ~self._only("nan", field_id(term))
 
     def _only(self, kind: str, field_id: int) -> Mask:
         """The files in which every value is null (or NaN)."""
@@ -93,7 +63,7 @@ class _Bounds(_Masks):
         kept = self.segment.kept(key)
         if kept is None:
             counts, values = self.segment.counts(kind, field_id), self.segment.counts("vc", field_id)
-            kept = self._all(False)
+            kept = self.all(False)
             if counts is not None and values is not None:
                 kept = _where_known((counts.values == values.values) & (values.values > 0), counts, values)
             self.segment.keep(key, kept)
@@ -106,10 +76,10 @@ class _Bounds(_Masks):
     # ---- order
 
     def visit_less_than(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
-        return self._has_numbers(_id(term)) & ~self._beyond("lo", ">=", term, literal.value)
+        return self._has_numbers(field_id(term)) & ~self._beyond("lo", ">=", term, literal.value)
 
     def visit_less_than_or_equal(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
-        return self._has_numbers(_id(term)) & ~self._beyond("lo", ">", term, literal.value)
+        return self._has_numbers(field_id(term)) & ~self._beyond("lo", ">", term, literal.value)
 
     def visit_greater_than(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
         return self._above(term, "<=", literal.value)
@@ -120,21 +90,21 @@ class _Bounds(_Masks):
     def _above(self, term: BoundTerm, operator: str, value: Any) -> Mask:
         beyond = self._beyond("hi", operator, term, value)
         if self.as_pyiceberg:
-            return self._has_numbers(_id(term)) & ~beyond
-        return ~self._only("nc", _id(term)) & (~beyond | self._may_hold_nan(term))
+            return self._has_numbers(field_id(term)) & ~beyond
+        return ~self._only("nc", field_id(term)) & (~beyond | self._may_hold_nan(term))
 
     def _may_hold_nan(self, term: BoundTerm) -> Mask:
         if str(term.ref().field.field_type) not in ("float", "double"):
-            return self._all(False)
-        nans = self.segment.counts("nan", _id(term))
-        return self._all(True) if nans is None else np.asarray(nans.values != 0)
+            return self.all(False)
+        nans = self.segment.counts("nan", field_id(term))
+        return self.all(True) if nans is None else np.asarray(nans.values != 0)
 
     def _beyond(self, kind: str, operator: str, term: BoundTerm, value: Any) -> Mask:
         """The files whose bound lies beyond the value; a NaN bound proves nothing."""
         field = term.ref().field
         known = self.segment.bound(kind, field.field_id, field.field_type)
         if known is None:
-            return self._all(False)
+            return self.all(False)
         mask = _compared(known.values, operator, _comparable(value, field))
         if isinstance(known.values, np.ndarray) and known.values.dtype.kind == "f":
             mask = mask & ~np.isnan(known.values)
@@ -143,10 +113,10 @@ class _Bounds(_Masks):
     # ---- equality
 
     def visit_equal(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
-        return self._has_numbers(_id(term)) & self._around(term, literal.value)
+        return self._has_numbers(field_id(term)) & self._around(term, literal.value)
 
     def visit_in(self, term: BoundTerm, literals: set[Any]) -> Mask:
-        mask = self._has_numbers(_id(term))
+        mask = self._has_numbers(field_id(term))
         if len(literals) > IN_LIMIT:
             return mask
         field = term.ref().field
@@ -158,7 +128,7 @@ class _Bounds(_Masks):
             first = np.searchsorted(wanted, low.values)  # the first value not below the file must not be above it
             inside: Mask = (first < len(wanted)) & (wanted[np.minimum(first, len(wanted) - 1)] <= high.values)
             return mask & inside
-        around = self._all(False)
+        around = self.all(False)
         for value in literals:
             around |= self._around(term, value)
         return mask & around
@@ -170,14 +140,14 @@ class _Bounds(_Masks):
         field = term.ref().field
         known = self.segment.bound("lo", field.field_id, field.field_type)
         if known is None or not isinstance(known.values, np.ndarray) or known.values.dtype.kind != "f":
-            return self._all(False)
+            return self.all(False)
         return _where_known(np.isnan(known.values), known)
 
     def visit_not_equal(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
-        return self._all(True) if self.as_pyiceberg else ~self._holds_only(term, literal.value)
+        return self.all(True) if self.as_pyiceberg else ~self._holds_only(term, literal.value)
 
     def visit_not_in(self, term: BoundTerm, literals: set[Any]) -> Mask:
-        mask = self._all(True)
+        mask = self.all(True)
         if not self.as_pyiceberg and len(literals) <= IN_LIMIT:
             for value in literals:
                 mask &= ~self._holds_only(term, value)
@@ -192,7 +162,7 @@ class _Bounds(_Masks):
                 wanted = _comparable(value, field)
                 same = [_where_known(_compared(end.values, "=", wanted), end) for end in ends if end is not None]
                 return same[0] & same[1]
-        return self._all(False)
+        return self.all(False)
 
     # ---- prefixes
 
@@ -208,7 +178,7 @@ class _Bounds(_Masks):
         field = term.ref().field
         low, high = (self._heads(kind, field, len(literal.value)) for kind in ("lo", "hi"))
         if low is None or high is None:
-            return self._all(True)
+            return self.all(True)
         prefix = _comparable(literal.value, field)
         every = _where_known(_compared(low.values, "=", prefix) & _compared(high.values, "=", prefix), low, high)
         return ~every | self._nulls_count_as_other(field.field_id)
@@ -216,10 +186,10 @@ class _Bounds(_Masks):
     def _nulls_count_as_other(self, field_id: int) -> Mask:
         nulls = self.segment.counts("nc", field_id)
         if not self.as_pyiceberg:
-            return self._all(False)  # null is not «does not start with»
+            return self.all(False)  # null is not «does not start with»
         if nulls is None:
-            return self._all(False)
-        return self._all(True) if nulls.valid is None else nulls.valid
+            return self.all(False)
+        return self.all(True) if nulls.valid is None else nulls.valid
 
     def _heads(self, kind: str, field: NestedField, length: int) -> Known | None:
         """Bounds cut to the length of a prefix, in characters for strings."""
@@ -230,86 +200,6 @@ class _Bounds(_Masks):
             cut = pc.utf8_slice_codeunits(known.values.cast(pa.large_string()), 0, length)
             return Known(cut.cast(pa.large_binary()), known.valid)
         return Known(pc.binary_slice(known.values, 0, length), known.valid)
-
-
-class _Partition(_Masks):
-    """One mask per leaf: exact, because a partition value is the value of every row of its file."""
-
-    def visit_is_null(self, term: BoundTerm) -> Mask:
-        return ~self.visit_not_null(term)
-
-    def visit_not_null(self, term: BoundTerm) -> Mask:
-        column = self.segment.partition(_id(term))
-        return self._all(False) if column is None else column.is_valid().to_numpy(zero_copy_only=False)
-
-    def visit_is_nan(self, term: BoundTerm) -> Mask:
-        return self._each(term, lambda value: bool(value != value))
-
-    def visit_not_nan(self, term: BoundTerm) -> Mask:
-        return ~self.visit_is_nan(term)
-
-    def visit_equal(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
-        return self._each(term, lambda value: bool(value == literal.value))
-
-    def visit_not_equal(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
-        return ~self.visit_equal(term, literal)
-
-    def visit_less_than(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
-        return self._each(term, lambda value: bool(value < literal.value))
-
-    def visit_less_than_or_equal(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
-        return self._each(term, lambda value: bool(value <= literal.value))
-
-    def visit_greater_than(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
-        return self._each(term, lambda value: bool(value > literal.value))
-
-    def visit_greater_than_or_equal(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
-        return self._each(term, lambda value: bool(value >= literal.value))
-
-    def visit_in(self, term: BoundTerm, literals: set[Any]) -> Mask:
-        return self._each(term, lambda value: value in literals)
-
-    def visit_not_in(self, term: BoundTerm, literals: set[Any]) -> Mask:
-        return ~self.visit_in(term, literals)
-
-    def visit_starts_with(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
-        return self._each(term, lambda value: bool(value.startswith(literal.value)))
-
-    def visit_not_starts_with(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
-        return ~self.visit_starts_with(term, literal)
-
-    def _each(self, term: BoundTerm, matches: Callable[[Any], bool]) -> Mask:
-        """Asked once per distinct value; a null is never matched."""
-        codes, values = self._distinct(term.ref().field)
-        if codes is None:
-            return self._all(False)
-        answers = np.array([*(matches(value) for value in values), False])
-        mask: Mask = answers[codes]
-        return mask
-
-    def _distinct(self, field: NestedField) -> tuple[Any, list[Any]]:
-        key = ("distinct", field.field_id, str(field.field_type))
-        kept: tuple[Any, list[Any]] | None = self.segment.kept(key)
-        if kept is None:
-            column = self.segment.partition(field.field_id)
-            kept = (None, [])
-            if column is not None:
-                encoded = pc.dictionary_encode(column)
-                codes = pc.fill_null(encoded.indices, len(encoded.dictionary)).to_numpy(zero_copy_only=False)
-                kept = (codes, [_as_iceberg(value, field) for value in encoded.dictionary.to_pylist()])
-            self.segment.keep(key, kept)
-        return kept
-
-
-def _as_iceberg(value: Any, field: NestedField) -> Any:
-    """A decoded partition value in the form that PyIceberg's literals have."""
-    if isinstance(field.field_type, DecimalType) and isinstance(value, bytes):
-        return Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-field.field_type.scale)
-    return value
-
-
-def _id(term: BoundTerm) -> int:
-    return int(term.ref().field.field_id)
 
 
 def _comparable(value: Any, field: NestedField) -> Any:

@@ -13,7 +13,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.iceberg.cache import ManifestCache
 from lakeproof.iceberg.mappings import MAPPING_KEY
-from lakeproof.iceberg.planning import rows_of_spans
+from lakeproof.iceberg.segments import rows_of_spans
 
 
 class Reachable(NamedTuple):

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.conversions import from_bytes
 from pyiceberg.manifest import ManifestFile
+from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.types import (
     BooleanType,
     DateType,
@@ -167,3 +168,33 @@ def _numbers(column: pa.Array, kind: PrimitiveType, dtype: np.dtype[Any]) -> Any
         if width == 4 and dtype.itemsize == 8:  # written before the column was widened
             return raw.view("<i4" if dtype.kind == "i" else "<f4").astype(dtype)
     return np.array([0 if raw is None else from_bytes(kind, raw) for raw in column.to_pylist()], dtype)
+
+
+class Picked(NamedTuple):
+    """Rows of a segment that a plan keeps, and the partition spec of that segment."""
+
+    segment: Segment
+    rows: Ints
+    spec_id: int
+
+
+def rows_of_spans(segment: Segment, spans: Sequence[Span]) -> Mask:
+    """The rows of a segment that belong to these manifests."""
+    if sum(span.rows for span in spans) == segment.rows:
+        return np.ones(segment.rows, bool)
+    mask = np.zeros(segment.rows, bool)
+    for span in spans:
+        mask[span.first : span.first + span.rows] = True
+    return mask
+
+
+def partition_tuples(segment: Segment, rows: Ints, spec: PartitionSpec) -> list[tuple[Any, ...]]:
+    """Partition values as plain values, one tuple per row; a field that the file lacks is null."""
+    if not spec.fields:
+        return [()] * len(rows)
+    taken = pa.array(rows)
+    columns = []
+    for field in spec.fields:
+        column = segment.partition(field.field_id)
+        columns.append([None] * len(rows) if column is None else column.take(taken).to_pylist())
+    return list(zip(*columns, strict=True))

@@ -23,7 +23,7 @@ from pyiceberg.utils.datetime import (
 )
 
 from lakeproof.format import Bounds, DataFile, PartitionField, TableShape, Value
-from lakeproof.iceberg.planning import Picked, partition_tuples
+from lakeproof.iceberg.segments import Picked, partition_tuples
 
 Converter = Callable[[Any], Value]
 

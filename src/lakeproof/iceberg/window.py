@@ -25,10 +25,11 @@ from lakeproof.format import (
 from lakeproof.iceberg.cache import ManifestCache, manifests_of, shared_cache
 from lakeproof.iceberg.delete_files import read_positions
 from lakeproof.iceberg.mappings import MAPPING_KEY, read_mapping
-from lakeproof.iceberg.planning import Picked, delete_table, rows_of_spans
+from lakeproof.iceberg.matching_deletes import delete_table
+from lakeproof.iceberg.records import COMMAND_ID
+from lakeproof.iceberg.segments import Picked, rows_of_spans
 from lakeproof.iceberg.values import column_name, data_file_values, partition_values
 
-COMMAND_ID = "lakeproof.command-id"
 ADDED, DELETED = 1, 2
 
 
