@@ -22,6 +22,7 @@ from lakeproof.models import iceberg, paimon
 from lakeproof.models.iceberg.telling import told
 from lakeproof.models.parameter_values import unknown
 from lakeproof.report import page
+from lakeproof.report.notebook import install
 from lakeproof.report.terminal import ProgressBar, print_verdict
 from lakeproof.scenarios.from_trace import scenario_text
 
@@ -70,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         return _list_parameters(args.model)
     if args.model.endswith(".sql"):
         return run_jobs(args)
-    subject = subject_of(args.model, _parameters(args.set), args.policy, args.require)
+    subject = subject_of(args.model, parameters_of(args.set), args.policy, args.require)
     engine: Engine = "auto" if args.engine == "local" else args.engine
     with ProgressBar() as progress:
         verdict = check(
@@ -139,6 +140,13 @@ def show_jobs(jobs: Jobs, answer: Answered, verdict: Verdict) -> None:
         out.print("\nEach of these changes alone removes every anomaly (checked):")
     for proposal in answer.proposals:
         out.print(f"  {proposal.change}   ({proposal.states} states)", markup=False)
+
+
+def checked(name: str, policy: str | None, parameters: Mapping[str, str]) -> Verdict:
+    """The verdict on a model, its traces told."""
+    install()
+    subject = subject_of(name, parameters, policy)
+    return with_told_traces(check(subject.model), subject)
 
 
 def subject_of(
@@ -228,7 +236,8 @@ def _write(path: str, text: str) -> None:
         raise InvalidInput(f"The file cannot be written: {error.strerror}", place=path) from None
 
 
-def _parameters(words: list[str]) -> dict[str, str]:
+def parameters_of(words: list[str]) -> dict[str, str]:
+    """The parameters that `--set NAME=VALUE` gives."""
     found: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")

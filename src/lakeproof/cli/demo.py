@@ -15,6 +15,7 @@ from lakeproof.commit import POLICIES, Policy
 from lakeproof.report import page
 from lakeproof.scenarios.against_checks import AgainstChecks
 from lakeproof.scenarios.text import Scenario, Step, parse
+from lakeproof.spark import lake, walkthrough
 
 UNDELETE = """
 table   merge-on-read, snapshot isolation, format v2, columns name color letter
@@ -37,11 +38,23 @@ def run(args: argparse.Namespace) -> int:
     """Run every part and end with the path of the page."""
     out, folder = console(), Path(args.out)
     folder.mkdir(parents=True, exist_ok=True)
+    table(out, folder)
     rules(out)
     found = proof(out, folder)
     out.print()
     out.print(f"The counterexample as a page: {found.resolve()}", markup=False)
     return DONE
+
+
+def table(out: Console, folder: Path) -> None:
+    """A managed table on a real Spark: inserts make snapshots, scans are pruned, the past is kept."""
+    home = folder.resolve()
+    connected = lake.connect(catalog=f"sqlite:///{home}/catalog.db", warehouse=str(home / "tables"))
+    try:
+        walkthrough.run(connected, out)
+    finally:
+        connected.spark.stop()
+    out.print()
 
 
 def rules(out: Console) -> None:

@@ -31,6 +31,10 @@ COMMANDS: dict[str, Registered] = {
     ),
     "matrix": Registered("matrix", "which commands get in each other's way", "lakeproof matrix --policy iceberg-spark"),
     "necessity": Registered("necessity", "what goes wrong when one check is switched off", "lakeproof necessity"),
+    "explore": Registered(
+        "explore", "walk a model by hand, in the browser", "lakeproof explore iceberg --set preset=undelete"
+    ),
+    "doctor": Registered("doctor", "what this machine has and what is missing", "lakeproof doctor"),
     "scenario": Registered(
         "scenario", "run scenario files and say where they disagree", "lakeproof scenario tests/scenarios/*.txt"
     ),

@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
 
         return prompt(_connected(args, bar=sys.stderr.isatty()))
     pieces = [piece.text for piece in split(text)]
-    lake = _connected(args, bar=False)
+    lake = _connected(args, bar=False, quick=args.execute is not None)
     return _json(lake, pieces) if args.json else _shown(lake, pieces)
 
 
@@ -61,9 +61,10 @@ def _text(args: argparse.Namespace) -> str | None:
         raise InvalidInput(f"the file cannot be read: {reason}", place=str(args.file)) from None
 
 
-def _connected(args: argparse.Namespace, *, bar: bool) -> Lake:
+def _connected(args: argparse.Namespace, *, bar: bool, quick: bool = False) -> Lake:
     conf = {"spark.ui.showConsoleProgress": str(bar).lower()}
-    return connect(build_session(args.warehouse, conf=conf), catalog=args.catalog, warehouse=args.warehouse)
+    session = build_session(args.warehouse, quick=quick, conf=conf)
+    return connect(session, catalog=args.catalog, warehouse=args.warehouse)
 
 
 def _json(lake: Lake, pieces: Sequence[str]) -> int:
