@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lakeproof.commit.checks import CHANGE_CHECKS, SNAPSHOT_CHECKS
+from lakeproof.commit.checks import describe as describe_check
 from lakeproof.commit.explain import because
 from lakeproof.commit.validation import CommitWith, Refuse, RunAgain, validate
 from lakeproof.format import DeleteContent, Rows, TableState, deleted_rows, positions, visible
@@ -36,7 +38,7 @@ def describe(
             "files": _files(setup, table, shared.log),
             "rows": [list(row) for row in visible(table, setup.shape.columns)],
         },
-        "writers": [_writer(setup, writers, name, own) for name, own in zip(names, owns, strict=True)],
+        "writers": [_writer(setup, writers, name, own, shared.log) for name, own in zip(names, owns, strict=True)],
         "violated": list(shared.violated),
     }
 
@@ -98,7 +100,7 @@ def _entry(status: str, file: str, sequence_number: int) -> dict[str, Any]:
 def _files(setup: Setup, table: TableState, log: tuple[Logged, ...]) -> dict[str, Any]:
     columns = setup.shape.columns
     found: dict[str, Any] = {}
-    for state in (*(logged.table for logged in log), table):
+    for state in (setup.table, *(logged.table for logged in log), table) if setup.told else (table,):
         for file in state.data_files:
             dead = deleted_rows(file, state.delete_files, columns)
             rows = [list(row) for row in file.rows or ()]
@@ -114,7 +116,9 @@ def _files(setup: Setup, table: TableState, log: tuple[Logged, ...]) -> dict[str
     return found
 
 
-def _writer(setup: Setup, writers: Mapping[str, Writer], name: str, own: Own) -> dict[str, Any]:
+def _writer(
+    setup: Setup, writers: Mapping[str, Writer], name: str, own: Own, log: tuple[Logged, ...]
+) -> dict[str, Any]:
     if isinstance(own, Ready):
         return {"name": name, "phase": "READY"}
     command = "compaction" if own.command == COMPACTION else str(setup.commands[own.command])
@@ -138,7 +142,24 @@ def _writer(setup: Setup, writers: Mapping[str, Writer], name: str, own: Own) ->
         "deletes": deletes,
         "removes": [file.path for file in change.removed_data_files],
         "validation": _validation(writers[own.policy], own),
+        **_checks(writers[own.policy], own, log),
     }
+
+
+def _checks(writer: Writer, op: Op, log: tuple[Logged, ...]) -> dict[str, Any]:
+    """Each check that was asked and passed, and those that were not asked and would have said no."""
+    if op.phase != COMMIT or not writer.setup.told:
+        return {}
+    asked = [name for name in writer.checks(op.change).names if name not in CHANGE_CHECKS]
+    found: list[dict[str, str]] = [
+        {"check": name, "answer": "passed", "because": describe_check(name)} for name in asked
+    ]
+    unseen = [one.snapshot for one in log if one.snapshot.snapshot_id > (op.change.scan_snapshot or 0)]
+    for name, (question, _) in SNAPSHOT_CHECKS.items():
+        no = next(filter(None, (question(op.change, snapshot, writer.setup.shape) for snapshot in unseen)), None)
+        if name not in asked and no is not None and asked and not writer.checks(op.change).rows:
+            found.append({"check": name, "answer": "not asked", "because": because(no, str(op.change.command))})
+    return {"checks": found}
 
 
 def _placed(rows: Rows) -> list[str]:
