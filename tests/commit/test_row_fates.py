@@ -176,6 +176,16 @@ def again(check: str, number: int | None, *files: str, fate: str, mode: Any = MO
             id="a row updated twice is asked for by its last version",
         ),
         pytest.param(
+            change(Command.DELETE, targets=at(f=[0, 1]), conflict_filter=ALWAYS),
+            (
+                UPDATED_0,
+                snapshot(3, deletes=at(f=[1]), adds=(file("h", (1, "b'")),)),
+                snapshot(4, deletes=at(g=[0])),
+            ),
+            again("target_rows", None, "h", fate="updated"),
+            id="nor can a DELETE of two rows count as started before the second of them was updated",
+        ),
+        pytest.param(
             UPDATE,
             (PURE_DELETE,),
             again("target_rows", 2, "f", fate="deleted"),
@@ -255,6 +265,12 @@ def again(check: str, number: int | None, *files: str, fate: str, mode: Any = MO
             (COMPACTED,),
             CommitWith(at(p=[1])),
             id="a compaction brings no new row, under serializable either",
+        ),
+        pytest.param(
+            serializable(change(Command.UPDATE, targets=at(x=[0]))),
+            (FOREIGN_COMPACTION,),
+            CommitWith(at(x=[0])),
+            id="nor does another engine's, of files that I do not write to",
         ),
         pytest.param(
             serializable(change(Command.UPDATE, targets=at(x=[0]), conflict_filter=ALWAYS)),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
+from itertools import product
 from typing import Any
 
 import pytest
-from filter_cases import Case, cases, truth
+from filter_cases import TRANSFORMS, Case, cases, truth
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ from lakeproof.filters import (
     Opaque,
     Or,
     StartsWith,
+    applied,
     matches,
     may_match_file,
     may_match_partition,
@@ -80,6 +82,28 @@ def test_a_spec_that_nobody_knows_narrows_nothing(case: Case) -> None:
     assert may_match_partition(case.expression, foreign, case.shape) == may_match_partition(
         case.expression, everywhere, case.shape
     )
+
+
+DOMAINS: dict[str, list[Any]] = {
+    "int": list(range(-9, 10)),
+    "str": ["".join(letters) for size in range(4) for letters in product("abz", repeat=size)],
+    "date": [date(1969, 12, 30) + timedelta(days=step) for step in (0, 1, 2, 3, 20, 33, 365, 400, 800)],
+    "datetime": [
+        datetime(1969, 12, 31, 22, 30) + timedelta(minutes=m) for m in (0, 29, 31, 89, 91, 1500, 50_000, 600_000)
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "transform"), [(kind, each) for kind in DOMAINS for each in TRANSFORMS[kind]], ids=lambda word: word
+)
+def test_no_comparison_misses_a_value_of_a_partition(kind: str, transform: str) -> None:
+    """Every value of a small domain, compared with every other in every way."""
+    for value in DOMAINS[kind]:
+        where = by_partition(transform, applied(transform, value))
+        for literal, comparison in product(DOMAINS[kind], K.values()):
+            leaf = comparison(literal)
+            assert may_match_file(leaf, *where) or not matches(leaf, (value,), ("k",)), (value, leaf)
 
 
 # ---------------------------------------------------------------- the answers are not just «perhaps»
