@@ -293,29 +293,36 @@ def test_an_update_of_a_deleted_row_runs_again(lake: Lakehouse) -> None:
     assert (caught.value.conflict.check, caught.value.conflict.files) == ("target_rows", (path,))
 
 
-def test_serializable_asks_about_rows_that_came_between_by_their_bounds(lake: Lakehouse) -> None:
-    table = insert(lake.create(), people(1, 2))
-    path = plan(table).files["path"][0].as_py()
-
-    def update(stale: Table) -> Any:
-        change = TableChange(
-            Command.UPDATE,
-            isolation=Isolation.SERIALIZABLE,
-            command_id=str(time.time_ns()),
-            scan_snapshot=head(stale),
-            targets=((path, row_set([0])),),
-            conflict_filter=Compare("id", "=", 1),
-        )
-        return commit_change(stale, change, NewFiles(tuple(write(stale, people(1, name="new")))))
-
-    stale = lake.load()
-    insert(lake.load(), people(7, 8))
-    committed(update(stale))
-    insert(lake.load(), people(0, 5))  # may hold id = 1
-    with pytest.raises(CommitConflict) as caught:
-        update(stale)
-    assert isinstance(caught.value.conflict, Conflict)
-    assert caught.value.conflict.check in ("new_rows_match", "target_rows")
+@pytest.mark.parametrize(
+    ("meanwhile", "conflict"),
+    [
+        pytest.param((7, 8), None, id="the bounds rule it out"),
+        pytest.param((0, 5), None, id="the bounds allow it, the rows do not"),
+        pytest.param((0, 1), "new_rows_match", id="a row that the command would have read"),
+    ],
+)
+def test_serializable_asks_about_rows_that_came_between(
+    lake: Lakehouse, meanwhile: tuple[int, ...], conflict: str | None
+) -> None:
+    stale = insert(lake.create(), people(1, 2))
+    change = TableChange(
+        Command.UPDATE,
+        isolation=Isolation.SERIALIZABLE,
+        command_id="u",
+        scan_snapshot=head(stale),
+        targets=((plan(stale).files["path"][0].as_py(), row_set([0])),),
+        conflict_filter=Compare("id", "=", 1),
+    )
+    files = NewFiles(tuple(write(stale, people(1, name="new"))))
+    insert(lake.load(), people(*meanwhile))
+    if conflict is None:
+        committed(commit_change(stale, change, files))
+        assert len(rows_of(lake.as_pyiceberg_opens_it())) == 4
+    else:
+        with pytest.raises(CommitConflict) as caught:
+            commit_change(stale, change, files)
+        assert isinstance(caught.value.conflict, Conflict)
+        assert caught.value.conflict.check == conflict
 
 
 def test_a_window_with_an_expired_snapshot_is_refused(lake: Lakehouse) -> None:

@@ -40,9 +40,10 @@ from lakeproof.iceberg.failures import spoken
 from lakeproof.iceberg.physical import NO_FILES, NewFiles, head_state, physical_change
 from lakeproof.iceberg.produce import Producer
 from lakeproof.iceberg.records import own_snapshot, record_of
-from lakeproof.iceberg.swap import refreshed, swap
+from lakeproof.iceberg.swap import loaded, refreshed, swap
 from lakeproof.iceberg.values import data_file_value, shape_of
 from lakeproof.iceberg.window import load_window, unseen_snapshots
+from lakeproof.iceberg.window_rows import with_rows
 
 SCANNED, FILES_WRITTEN, METADATA_WRITTEN, SWAPPED = "scanned", "files written", "metadata written", "swapped"
 PHASES = (SCANNED, FILES_WRITTEN, METADATA_WRITTEN, SWAPPED)
@@ -173,6 +174,9 @@ class _Run:
     def validate(self) -> Happened:
         """Ask the policy's checks of the window."""
         self.shape = shape_of(self.table)
+        if self.checks.rows:
+            asked = self.change.conflict_filter
+            self.window = tuple(with_rows(self.table, each, asked, self.shape) for each in self.window)
         followed = followed_all(self.change, self.window, self.checks, self.shape)
         asks_head = bool(self.checks.head)
         self.answer = validate(
@@ -227,7 +231,7 @@ class _Run:
         """One refresh decides an unknown outcome, or it stays unknown."""
         expected = self.head_id
         try:
-            table = self.table.catalog.load_table(self.table.name())
+            table = loaded(self.table.catalog, self.table.name())
         except Exception:  # whatever hinders us, we cannot look
             return Happened.CANNOT_LOOK
         if own_snapshot(table, self.change.command_id, self.producer.snapshot_id) is not None:
@@ -269,7 +273,7 @@ class _Run:
 
     def committed(self, attempt: Attempt) -> Committed:
         """The table after the commit; leftovers of lost attempts are removed."""
-        table = self.after or self.table.catalog.load_table(self.table.name())
+        table = self.after or loaded(self.table.catalog, self.table.name())
         own = own_snapshot(table, self.change.command_id, self.producer.snapshot_id)
         if own is None:
             self.clean_up()

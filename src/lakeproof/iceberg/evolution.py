@@ -135,8 +135,7 @@ def _committed(table: Table, apply: Callable[[Table], None]) -> Table:
     retries = int(table.properties.get("commit.retry.num-retries", 20))
     for attempt in range(retries + 1):
         with spoken(place):
-            fresh = table if attempt == 0 else table.catalog.load_table(table.name())
-            fresh = refreshed(fresh)
+            fresh = refreshed(table)
             try:
                 apply(fresh)
                 return refreshed(fresh)

@@ -10,42 +10,56 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.serializers import ToOutputFile
+from pyiceberg.io import load_file_io
+from pyiceberg.serializers import FromInputFile, ToOutputFile
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
 from pyiceberg.table.snapshots import MetadataLogEntry, Snapshot, SnapshotLogEntry
 from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, AssertTableUUID, SetSnapshotRefUpdate
+from pyiceberg.typedef import Identifier
 from sqlalchemy import select, update
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from lakeproof.errors import CommitRejected
 from lakeproof.iceberg.failures import database_was_busy, swapping
+from lakeproof.iceberg.recent import Recent
 
 KEPT_VERSIONS = 100
+_recent: Recent[TableMetadata] = Recent(64)
+
+
+def loaded(catalog: Catalog, name: Identifier) -> Table:
+    """The table at its newest metadata. Metadata files never change, so each is read once."""
+    if not isinstance(catalog, SqlCatalog):
+        return catalog.load_table(name)
+    location = _pointer(catalog, name)
+    if location is None:
+        raise NoSuchTableError(f"Table does not exist: {'.'.join(name)}")
+    bare = load_file_io(catalog.properties, location)
+    metadata = _recent.get(location, lambda: FromInputFile.table_metadata(bare.new_input(location)))
+    io = load_file_io({**catalog.properties, **metadata.properties}, location)
+    return Table(tuple(name), metadata, location, io, catalog)
 
 
 def refreshed(table: Table) -> Table:
     """The table at its newest metadata; the same object where nobody has changed it."""
     catalog = table.catalog
-    if isinstance(catalog, SqlCatalog):
-        location = _pointer(table, catalog)
-        if location is None:
-            raise NoSuchTableError(f"Table does not exist: {'.'.join(table.name())}")
-        if location == table.metadata_location:
-            return table
-    return catalog.load_table(table.name())
+    if isinstance(catalog, SqlCatalog) and _pointer(catalog, table.name()) == table.metadata_location:
+        return table
+    return loaded(catalog, table.name())
 
 
-def _pointer(table: Table, catalog: SqlCatalog) -> str | None:
+def _pointer(catalog: SqlCatalog, name: Identifier) -> str | None:
     """The metadata file that the catalog points to; a busy database is asked again."""
     for attempt in range(5):
         try:
             with Session(catalog.engine) as session:
-                return session.scalar(select(IcebergTables.metadata_location).where(*_row(table, catalog)))
+                return session.scalar(select(IcebergTables.metadata_location).where(*_row(catalog, name)))
         except OperationalError as error:
             if attempt == 4 or not database_was_busy(error):
                 raise
@@ -106,23 +120,24 @@ def _swap_row(table: Table, catalog: SqlCatalog, metadata: TableMetadata, place:
     try:
         with swapping(place), Session(catalog.engine) as session:
             same = IcebergTables.metadata_location == table.metadata_location
-            swapped: Any = session.execute(update(IcebergTables).where(*_row(table, catalog), same).values(**values))
+            row = update(IcebergTables).where(*_row(catalog, table.name()), same)
+            swapped: Any = session.execute(row.values(**values))
             if swapped.rowcount < 1:
                 raise CommitRejected(f"{place}: somebody else swapped the table pointer first")
             session.commit()
     except CommitRejected:
         table.io.delete(location)  # nobody can point to it: the row was not written
         raise
+    _recent.get(location, lambda: metadata)
     _drop_old_versions(table, metadata)
     return _table_at(table, metadata, location)
 
 
-def _row(table: Table, catalog: SqlCatalog) -> Sequence[Any]:
-    *namespace, name = table.name()
+def _row(catalog: SqlCatalog, name: Identifier) -> Sequence[Any]:
     return (
         IcebergTables.catalog_name == catalog.name,
-        IcebergTables.table_namespace == ".".join(namespace),
-        IcebergTables.table_name == name,
+        IcebergTables.table_namespace == ".".join(name[:-1]),
+        IcebergTables.table_name == name[-1],
     )
 
 

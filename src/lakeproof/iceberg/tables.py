@@ -19,6 +19,7 @@ from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.catalogs import CATALOG_NAME, NAMESPACE, warehouse_location
 from lakeproof.iceberg.dependencies import DEPENDENCIES_PROPERTY, check_dependencies
 from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.swap import loaded
 
 CREATED_PROPERTY = "lakeproof.created-ms"  # files of its folder that are older are not the table's
 
@@ -80,7 +81,7 @@ def load_table(catalog: Catalog, name: str) -> Table:
     namespace, table = identifier(name)
     try:
         with spoken(f"table {name}"):
-            return catalog.load_table((namespace, table))
+            return loaded(catalog, (*namespace.split("."), table))
     except InvalidInput as error:
         if not isinstance(error.__cause__, NoSuchTableError):
             raise
