@@ -26,9 +26,8 @@ def lake(warehouse: Path) -> Iterator[Lake]:
         "spark.sql.shuffle.partitions": "2",
         "spark.default.parallelism": "2",
         "spark.sql.session.timeZone": "Europe/Vienna",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
-    session = build_session(str(warehouse), master="local[2,2]", conf=conf)  # a task may fail once
+    session = build_session(str(warehouse), master="local[2,2]", quick=True, conf=conf)  # a task may fail once
     yield connect(session, catalog=f"sqlite:///{warehouse}/catalog.db", warehouse=str(warehouse))
     session.stop()
 

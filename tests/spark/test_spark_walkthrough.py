@@ -44,11 +44,13 @@ def walk(lake: Lake, source: Path, out: Path, name: str) -> None:
         view = f"select numAddedFiles, numdDeletedFiles, id, parentId, timeMillis from `{name}_out$snapshots`"
         return [tuple(row) for row in lake.sql(view).collect()]
 
-    lake.sql(f"create table {name} ({COLUMNS}) using parquet options (path '{source}') partitioned by (ss_sold_date_sk)")
+    lake.sql(
+        f"create table {name} ({COLUMNS}) using parquet options (path '{source}') partitioned by (ss_sold_date_sk)"
+    )
     lake.sql(f"msck repair table {name}")
     lake.sql("set spark.sql.files.minPartitionNum=30")
     lake.sql(
-        f"create table if not exists {name}_out ({COLUMNS}) using parquet options (path \"{out}\", "
+        f'create table if not exists {name}_out ({COLUMNS}) using parquet options (path "{out}", '
         f'addTableManagement "true", columnDependencies "{DEPENDENCIES}") partitioned by (ss_sold_date_sk)'
     )
     assert snapshots() == []

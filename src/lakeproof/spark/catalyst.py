@@ -65,8 +65,8 @@ class Node:
 def predicate_of(expressions: Iterable[Any], columns: Mapping[str, str]) -> p.BooleanExpression:
     """The conjunction of JVM expressions, as a predicate on the table's columns.
 
-    `columns` maps the scan's column names to the table's; an attribute that is not in it (a hidden column, a field
-    of `_metadata`) says nothing.
+    `columns` maps the scan's (dotted) names to those of the metadata; what is not in it (a hidden column, a field of
+    `_metadata`) says nothing.
     """
     found: p.BooleanExpression = p.TRUE
     for expression in expressions:
@@ -149,17 +149,22 @@ class _Reader:
         return compared
 
     def column(self, node: Node) -> str:
-        """The dotted name of a column or of a field inside a struct."""
-        if node.kind == "AttributeReference":
-            name = self.columns.get(node.fields["name"])
-            if name is not None:
-                return name
-        elif node.kind == "GetStructField":
-            parent = node.children[0]
-            inside = _type_of(parent)
-            if isinstance(inside, Mapping) and inside.get("type") == "struct":
-                return f"{self.column(parent)}.{inside['fields'][node.fields['ordinal']]['name']}"
-        raise Unsaid(node.kind)
+        """The dotted name of a column or of a field inside a struct, as the metadata spells it."""
+        name = self.columns.get(_scan_name(node))
+        if name is None:
+            raise Unsaid(node.kind)
+        return name
+
+
+def _scan_name(node: Node) -> str:
+    if node.kind == "AttributeReference":
+        return str(node.fields["name"])
+    if node.kind == "GetStructField":
+        parent = node.children[0]
+        inside = _type_of(parent)
+        if isinstance(inside, Mapping) and inside.get("type") == "struct":
+            return f"{_scan_name(parent)}.{inside['fields'][node.fields['ordinal']]['name']}"
+    raise Unsaid(node.kind)
 
 
 def _type_of(node: Node) -> Any:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
 from lakeproof.iceberg import types as iceberg
-from lakeproof.spark.types import FIELD_ID, nullable, to_spark_schema
+from lakeproof.spark.types import FIELD_ID, nullable, to_spark_schema, to_spark_type
 
 
 class ScanColumn(NamedTuple):
@@ -70,6 +70,29 @@ def history_of(table: iceberg.Table) -> History:
 def scan_columns(schema: iceberg.Schema, history: History) -> list[ScanColumn]:
     """The columns of a schema, spelled safely."""
     return [_scan_column(field, history) for field in to_spark_schema(schema).fields]
+
+
+def metadata_names(columns: list[ScanColumn], schema: iceberg.Schema) -> dict[str, str]:
+    """The scan's names, those inside structs dotted, as the schema that plans the scan spells them.
+
+    A column that this schema lacks, or knows under another type, is left out: nothing can be said about it.
+    """
+    found: dict[str, str] = {}
+
+    def note(field: spark.StructField, prefix: str) -> None:
+        number = field.metadata[FIELD_ID]
+        name = schema.find_column_name(number)
+        if name is None:
+            return
+        if isinstance(field.dataType, spark.StructType):
+            for inner in field.dataType.fields:
+                note(inner, f"{prefix}{field.name}.")
+        elif nullable(to_spark_type(schema.find_type(number), name)) == field.dataType:
+            found[f"{prefix}{field.name}"] = name
+
+    for column in columns:
+        note(column.read, "")
+    return found
 
 
 def _scan_column(field: spark.StructField, history: History) -> ScanColumn:

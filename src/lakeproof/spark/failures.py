@@ -24,6 +24,8 @@ def spoken(gateway: Gateway, text: str = "") -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
+        if "raised by the Python Proxy" in str(error):
+            raise  # a callback broke in a way that nobody foresaw: that is our mistake, not the user's
         raise spoken_error(gateway, error, text) from error
 
 

@@ -31,8 +31,11 @@ class Group(NamedTuple):
 class ScanSource:
     """One table at one snapshot: plans it once per predicate, from any thread."""
 
-    def __init__(self, table: Table, snapshot_id: int | None, columns: Mapping[str, str], label: str) -> None:
+    def __init__(
+        self, table: Table, snapshot_id: int | None, columns: Mapping[str, str], label: str, *, at_head: bool
+    ) -> None:
         self.table, self.snapshot_id, self.columns, self.label = table, snapshot_id, columns, label
+        self.at_head = at_head  # planned with the current schema, which a snapshot may not have seen yet
         self.last: ScanPlan | None = None
         self._plans: OrderedDict[str, ScanPlan] = OrderedDict()
         self._lock = threading.Lock()
@@ -55,7 +58,7 @@ class ScanSource:
             return found
 
     def _plan(self, predicate: BooleanExpression) -> ScanPlan:
-        return plan(self.table, predicate, snapshot_id=self.snapshot_id, case_sensitive=True)
+        return plan(self.table, predicate, snapshot_id=None if self.at_head else self.snapshot_id, case_sensitive=True)
 
     def predicate(self, filters: Any) -> BooleanExpression:
         """Spark's filters as a predicate on this table."""

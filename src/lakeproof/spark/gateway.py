@@ -196,7 +196,8 @@ def from_java(method: _Method) -> _Method:
         try:
             return method(self, *arguments)
         except CapturedException as error:
-            raise Py4JJavaError(str(error), error._origin) from None
+            origin = error._origin or self.gateway.jvm.java.lang.RuntimeException(str(error))
+            raise Py4JJavaError(str(error), origin) from None
         except LakeproofError as error:
             raise self.gateway.thrown(error) from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.catalogs import CATALOG_NAME
 from lakeproof.iceberg.types import Table
 from lakeproof.spark.engine import Engine
@@ -32,3 +33,19 @@ def spark_has(engine: Engine, name: str) -> bool:
     identifier = gateway.named(f"{CATALYST}TableIdentifier").apply(table, gateway.some(namespace))
     catalog = gateway.session.sessionState().catalog()
     return bool(catalog.databaseExists(namespace) and catalog.tableExists(identifier))
+
+
+def refuse_managed_path(engine: Engine, path: str) -> None:
+    """Spark may not write files of its own where a managed table lives: they would be neither seen nor safe."""
+    if not path:
+        return
+    gateway = engine.gateway
+    here = gateway.jvm.org.apache.hadoop.fs.Path(path)
+    files = here.getFileSystem(gateway.session.sessionState().newHadoopConf())
+    while here is not None and here.getName():
+        found = files.globStatus(gateway.jvm.org.apache.hadoop.fs.Path(here, "metadata/*.metadata.json"))
+        if found:
+            raise InvalidInput(
+                "a managed table lives at this path", place=path, hint="write to the table by its name, or elsewhere"
+            )
+        here = here.getParent()

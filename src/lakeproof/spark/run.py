@@ -13,11 +13,12 @@ from lakeproof.iceberg.answers import column_range, count_rows
 from lakeproof.iceberg.operations import delete_where
 from lakeproof.iceberg.types import Table
 from lakeproof.spark import ddl, shows
+from lakeproof.spark.catalog import lowered
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.explaining import explained
 from lakeproof.spark.instants import epoch_millis
 from lakeproof.spark.local_rows import local_rows, texts
-from lakeproof.spark.names import managed
+from lakeproof.spark.names import managed, refuse_managed_path
 from lakeproof.spark.procedures import call
 from lakeproof.sql import parse
 from lakeproof.sql import statements as s
@@ -72,8 +73,11 @@ class Runner:
             case s.CreateTable() if ddl.asks_for_managed(statement):
                 ddl.create(self.engine, statement)
                 return self.nothing()
-            case s.CreateTable(table=name, text=text):
-                return self._spark_create(name, text)
+            case s.CreateTable():
+                return self._spark_create(statement)
+            case s.InsertDirectory(path, text):
+                refuse_managed_path(self.engine, path)
+                return self.spark_sql(text)
             case s.Insert():
                 return self._insert(statement)
             case s.Call():
@@ -113,11 +117,12 @@ class Runner:
         """The result of a command: no rows of no columns."""
         return self.engine.gateway.spark.range(0).select()
 
-    def _spark_create(self, table: str, text: str) -> DataFrame:
-        if managed(self.engine, table) is not None:
+    def _spark_create(self, made: s.CreateTable) -> DataFrame:
+        if managed(self.engine, made.table) is not None:
             hint = "drop it first, or choose another name"
-            raise InvalidInput(f"there is already a managed table `{table}`", hint=hint)
-        return self.spark_sql(text)
+            raise InvalidInput(f"there is already a managed table `{made.table}`", hint=hint)
+        refuse_managed_path(self.engine, made.location or lowered(dict(made.options)).get("path", ""))
+        return self.spark_sql(made.text)
 
     def overwrites_dynamically(self) -> bool:
         """Whether the session's INSERT OVERWRITE replaces only the partitions that it writes."""

@@ -11,7 +11,7 @@ from pyspark.sql import types as spark
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.types import Schema, Table
-from lakeproof.spark.columns import ScanColumn, history_of, scan_columns
+from lakeproof.spark.columns import ScanColumn, history_of, metadata_names, scan_columns
 from lakeproof.spark.deletes import ROW_INDEX, Deletes, DeletingFileIndex, find_deletes, without_deleted
 from lakeproof.spark.file_index import ManagedFileIndex, ScanSource
 from lakeproof.spark.gateway import CATALYST, SOURCES, Gateway
@@ -55,7 +55,10 @@ class Scans:
 
     def _scan(self, table: Table, schema: Schema, snapshot_id: int | None, label: str) -> Scan:
         columns = scan_columns(schema, history_of(table))
-        source = ScanSource(table, snapshot_id, {column.read.name: column.name for column in columns}, label)
+        head = table.current_snapshot()
+        at_head = snapshot_id == (None if head is None else head.snapshot_id) and schema == table.schema()
+        known = metadata_names(columns, table.schema() if at_head else _schema_at(table, snapshot_id))
+        source = ScanSource(table, snapshot_id, known, label, at_head=at_head)
         deletes = find_deletes(source) if _may_have_deletes(table, snapshot_id) else None
         rows = self._rows(table, source, columns, deletes)
         return Scan(rows.select(*[column.shown() for column in columns]), source)

@@ -21,6 +21,7 @@ NEEDED = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # What goes wrong in a task reaches the caller as an exception: a second copy with stack traces is only noise.
 _QUIET = """
 rootLogger.level = fatal
@@ -35,16 +36,21 @@ appender.console.layout.pattern = %p %c{1}: %m%n
 """
 
 
-def build_session(warehouse: str, *, master: str = "local[*]", conf: Mapping[str, str] | None = None) -> SparkSession:
-    """A new local session (or the one this process already has), quiet and without a web page."""
+def build_session(
+    warehouse: str, *, master: str = "local[*]", quick: bool = False, conf: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A new local session (or the one this process already has), quiet and without a web page.
+
+    `quick` is for a minute's work: no time is spent on optimizing code that will not run long enough to pay it back.
+    """
     use_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master(master).appName("lakeproof")
     chosen = {**_defaults(warehouse), **NEEDED, **(conf or {})}
-    if conf and _JAVA_OPTIONS in conf:
-        chosen[_JAVA_OPTIONS] = f"{_defaults(warehouse)[_JAVA_OPTIONS]} {conf[_JAVA_OPTIONS]}"
+    options = [_defaults(warehouse)[_JAVA_OPTIONS], _QUICK if quick else "", (conf or {}).get(_JAVA_OPTIONS, "")]
+    chosen[_JAVA_OPTIONS] = " ".join(filter(None, options))
     for name, value in chosen.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()

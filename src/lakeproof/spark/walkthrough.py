@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.rule import Rule
 from rich.table import Table
+from rich.text import Text
 
 from lakeproof.spark.lake import Lake
 from lakeproof.spark.store_sales import COLUMNS, DEPENDENCIES, write_store_sales
@@ -91,7 +92,8 @@ class _Telling:
         self._pruning(f"select * from {self.name} where ss_item_sk > 5000 and ss_sold_date_sk='0905245'")
 
     def _say(self, statement: str) -> None:
-        self.out.print(f"\n[bold cyan]sql>[/] {statement.replace(_DATA, '…')}")
+        self.out.print()
+        self.out.print(Text.assemble(("sql> ", "bold cyan"), statement.replace(_DATA, "…")))
 
     def _do(self, statement: str) -> None:
         self._say(statement)

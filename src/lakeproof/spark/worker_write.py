@@ -55,13 +55,16 @@ def _writer(names: list[str], folder: str, schema: Any, codec: str) -> Any:
     # A nested function travels to the workers by value: they need pyarrow, not this package.
     def write(batches: Iterator[Any]) -> Iterator[Any]:
         import uuid
+        from urllib.parse import quote
 
         import pyarrow as pa
         import pyarrow.compute as pc
         import pyarrow.fs as fs
         import pyarrow.parquet as pq
 
-        system, base = fs.FileSystem.from_uri(folder)
+        local = folder.startswith("file:")
+        system = fs.LocalFileSystem() if local else fs.FileSystem.from_uri(quote(folder, safe=":/"))[0]
+        base = folder.removeprefix("file://") if local else folder.split("://", 1)[1]
         open_files: dict[tuple[str | None, ...], tuple[Any, str, list[Any]]] = {}
 
         def flush(writer: Any, waiting: list[Any]) -> None:

@@ -19,6 +19,7 @@ from lakeproof.sql.statements import (
     Drop,
     Explain,
     Insert,
+    InsertDirectory,
     Literal,
     Other,
     Query,
@@ -101,8 +102,8 @@ def _as_of(cursor: Cursor) -> Statement:
 def _insert(cursor: Cursor) -> Statement:
     cursor.expect("insert")
     verb = cursor.take()
-    if verb.is_word("overwrite") and cursor.peek().is_word("directory", "local"):
-        return Other(cursor.text)
+    if verb.is_word("overwrite") and (cursor.accept("local", "directory") or cursor.accept("directory")):
+        return _directory(cursor)
     if not verb.is_word("into", "overwrite"):
         cursor.at -= 1
         cursor.fail("expected INTO or OVERWRITE")
@@ -112,6 +113,15 @@ def _insert(cursor: Cursor) -> Statement:
         cursor.fail("expected rows: VALUES, SELECT or TABLE")
     as_append = f"{cursor.text[: verb.start]}into{cursor.text[verb.end :]}"
     return Insert(table, cursor.text, verb.is_word("overwrite"), as_append)
+
+
+def _directory(cursor: Cursor) -> Statement:
+    if cursor.peek().kind == "string":
+        return InsertDirectory(cursor.string(), cursor.text)
+    while not (cursor.done or cursor.accept("options")):
+        cursor.take()
+    options = {} if cursor.done else {key.lower(): value for key, value in cursor.properties()}
+    return InsertDirectory(options.get("path", ""), cursor.text)
 
 
 def _drop(cursor: Cursor) -> Statement:

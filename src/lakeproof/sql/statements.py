@@ -51,6 +51,13 @@ class Insert(NamedTuple):
     as_append: str = ""
 
 
+class InsertDirectory(NamedTuple):
+    """INSERT OVERWRITE DIRECTORY: files at a path, no table."""
+
+    path: str
+    text: str
+
+
 class Query(NamedTuple):
     """Anything that gives rows."""
 
@@ -274,6 +281,7 @@ class Other(NamedTuple):
 Statement = (
     CreateTable
     | Insert
+    | InsertDirectory
     | Query
     | AsOf
     | Update

@@ -1,0 +1,232 @@
+"""Text becomes the statement that it asks for, and nothing of Spark's own is lost on the way."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakeproof.errors import InvalidInput
+from lakeproof.sql import parse, parse_all, split
+from lakeproof.sql import statements as s
+from lakeproof.sql.parser import asks_for_management, target
+
+CREATE = """create table if not exists db.sales (
+  id int not null comment 'the key', price decimal(7, 2), tags map<string, array<int>>, ts timestamp)
+using parquet
+options (path "some/folder", addTableManagement "true", columnDependencies "a=b:truncate[2]")
+partitioned by (day_col, days(ts), bucket(4, id), truncate(10, id))
+tblproperties ('write.delete.mode'='merge-on-read', commit.retry.num-retries = 7)"""
+
+
+def test_create_table_with_everything() -> None:
+    made = parse(CREATE.replace("commit.retry.num-retries", "`commit.retry`"))
+    assert isinstance(made, s.CreateTable)
+    assert made.table == "db.sales"
+    assert made.if_not_exists
+    assert made.columns == (
+        s.Column("id", "int", nullable=False, comment="the key"),
+        s.Column("price", "decimal(7, 2)"),
+        s.Column("tags", "map<string, array<int>>"),
+        s.Column("ts", "timestamp"),
+    )
+    assert made.provider == "parquet"
+    assert dict(made.options) == {
+        "path": "some/folder",
+        "addTableManagement": "true",
+        "columnDependencies": "a=b:truncate[2]",
+    }
+    assert made.partitions == (
+        s.PartitionField("day_col"),
+        s.PartitionField("ts", "day"),
+        s.PartitionField("id", "bucket[4]"),
+        s.PartitionField("id", "truncate[10]"),
+    )
+    assert dict(made.properties)["write.delete.mode"] == "merge-on-read"
+
+
+def test_create_table_as_select_keeps_the_query_verbatim() -> None:
+    made = parse("create table t using iceberg partitioned by (p) as\nselect 1 AS p, 'x;y' q -- why\n from r")
+    assert isinstance(made, s.CreateTable)
+    assert made.query == "select 1 AS p, 'x;y' q -- why\n from r"
+
+
+def test_partition_columns_may_bring_their_types() -> None:
+    made = parse("create table t (a int) using iceberg partitioned by (b string, c int)")
+    assert isinstance(made, s.CreateTable)
+    assert [column.name for column in made.columns] == ["a", "b", "c"]
+    assert made.partitions == (s.PartitionField("b"), s.PartitionField("c"))
+
+
+@pytest.mark.parametrize(
+    ("text", "statement"),
+    [
+        pytest.param("drop table if exists a.b purge", s.Drop("a.b", "", True, True), id="drop"),
+        pytest.param(
+            "insert overwrite local directory '/x' using parquet select 1", s.InsertDirectory("/x", ""), id="directory"
+        ),
+        pytest.param(
+            "insert overwrite directory using parquet options (path '/x') select 1",
+            s.InsertDirectory("/x", ""),
+            id="directory in the options",
+        ),
+        pytest.param("truncate table t", s.Truncate("t", ""), id="truncate"),
+        pytest.param("describe extended t", s.Describe("t", "", True), id="describe extended"),
+        pytest.param("desc t", s.Describe("t", ""), id="desc"),
+        pytest.param("show partitions t", s.Show("partitions", "", "t"), id="show partitions"),
+        pytest.param("show create table t", s.Show("create table", "", "t"), id="show create table"),
+        pytest.param("explain formatted select 1", s.Explain("formatted", "select 1", ""), id="explain"),
+        pytest.param(
+            "as of '2024-01-31 10:00:00' select * from t",
+            s.AsOf("2024-01-31 10:00:00", "select * from t", ""),
+            id="as of text",
+        ),
+        pytest.param(
+            "as of 1566875511640 with x as (select 1) select * from x",
+            s.AsOf(1566875511640, "with x as (select 1) select * from x", ""),
+            id="as of millis",
+        ),
+        pytest.param(
+            "insert overwrite table t partition (p='x') select 1",
+            s.Insert("t", "", True, "insert into table t partition (p='x') select 1"),
+            id="insert overwrite",
+        ),
+        pytest.param(
+            "call system.expire_snapshots('t', retain_last => 2, dry_run => true, ids => array(1, 2))",
+            s.Call(
+                "expire_snapshots",
+                "",
+                (s.Argument("t"), s.Argument(2, "retain_last"), s.Argument(True, "dry_run"), s.Argument((1, 2), "ids")),
+            ),
+            id="call",
+        ),
+    ],
+)
+def test_a_statement(text: str, statement: s.Statement) -> None:
+    assert parse(text) == statement._replace(text=text)
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        (
+            "add columns (a int comment 'x' first, b.c string after d)",
+            (
+                s.AddColumn(s.Column("a", "int", comment="x"), first=True),
+                s.AddColumn(s.Column("b.c", "string"), after="d"),
+            ),
+        ),
+        ("drop columns (a, b)", (s.DropColumn("a"), s.DropColumn("b"))),
+        ("rename column a to b", (s.RenameColumn("a", "b"),)),
+        ("alter column a type bigint", (s.AlterColumn("a", type="bigint"),)),
+        ("alter column a after b", (s.AlterColumn("a", after="b"),)),
+        ("alter column a drop not null", (s.AlterColumn("a", nullable=True),)),
+        ("set tblproperties ('a.b'='c')", (s.SetProperties((("a.b", "c"),)),)),
+        ("unset tblproperties if exists ('a.b')", (s.UnsetProperties(("a.b",)),)),
+        ("rename to db.u", (s.RenameTable("db.u"),)),
+        (
+            "add partition field bucket(8, id) as shard",
+            (s.AddPartitionField(s.PartitionField("id", "bucket[8]", "shard")),),
+        ),
+        (
+            "replace partition field days(ts) with hours(ts)",
+            (s.DropPartitionField(s.PartitionField("ts", "day")), s.AddPartitionField(s.PartitionField("ts", "hour"))),
+        ),
+        ("create branch b as of version 12", (s.CreateRef("branch", "b", 12),)),
+        ("drop tag if exists v1", (s.DropRef("tag", "v1", True),)),
+        ("add partition (p='x')", ()),
+        ("set location 'x'", ()),
+    ],
+)
+def test_alter_table(text: str, changes: tuple[s.Change, ...]) -> None:
+    altered = parse(f"alter table t {text}")
+    assert isinstance(altered, s.Alter)
+    assert altered.changes == changes
+
+
+def test_row_level_commands_give_their_parts_as_text() -> None:
+    updated = parse("update t as x set a = a + 1, b = 'y' where id in (select id from s)")
+    assert updated == s.Update("t", updated.text, "x", (("a", "a + 1"), ("b", "'y'")), "id IN (SELECT id FROM s)")
+    deleted = parse("delete from db.t where a = 1")
+    assert deleted == s.Delete("db.t", deleted.text, None, "a = 1")
+    merged = parse(
+        "merge into t a using (select * from s) as s on a.id = s.id when matched and s.op = 'd' then delete "
+        "when matched then update set v = s.v when not matched then insert (id, v) values (s.id, s.v) "
+        "when not matched by source then delete"
+    )
+    assert isinstance(merged, s.Merge)
+    assert (merged.table, merged.alias, merged.source_alias, merged.on) == ("t", "a", "s", "a.id = s.id")
+    assert merged.clauses == (
+        s.MergeClause("matched", "delete", "s.op = 'd'"),
+        s.MergeClause("matched", "update", None, (("v", "s.v"),)),
+        s.MergeClause("not matched", "insert", None, (("id", "s.id"), ("v", "s.v"))),
+        s.MergeClause("not matched by source", "delete"),
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "msck repair table x", "set a.b=c", "use db", "create view v as select 1", "create temp view v as select 1",
+        "cache table t", "show tables in db", "refresh table t",
+        "create table t like u", "describe database d", "drop view v", "create database d",
+        "analyze table t compute statistics",
+    ],
+)  # fmt: skip
+def test_what_is_spark_s_own_stays_text(text: str) -> None:
+    assert parse(text) == s.Other(text)
+
+
+def test_metadata_views_need_no_quotes_and_both_spellings_of_a_column_are_known() -> None:
+    assert parse("select numdDeletedFiles from t$snapshots_view s") == s.Query(
+        "select numDeletedFiles from `t$snapshots_view` s"
+    )
+    assert parse("select numdDeletedFiles, '$x' from t") == s.Query("select numdDeletedFiles, '$x' from t")
+
+
+def test_statements_are_split_outside_strings_and_comments() -> None:
+    text = "-- first; not this\nselect ';' ; /* ; */ select `a;b`\n;\n;select \"x;\" -- end;"
+    assert [piece.text for piece in split(text)] == ["select ';'", "select `a;b`", 'select "x;"']
+    assert [text[piece.start :][: len(piece.text)] for piece in split(text)] == [piece.text for piece in split(text)]
+    assert [type(one) for one in parse_all("select 1; drop table t")] == [s.Query, s.Drop]
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "line", "column"),
+    [
+        ("create table t (a int", "expected `)`, found the end of the statement", 1, 22),
+        (
+            "create table t (a int) using iceberg\npartitioned by (bucket(id))",
+            "`bucket` takes one column and one number",
+            2,
+            17,
+        ),
+        (
+            "alter table t alter column a foo",
+            "expected TYPE, COMMENT, FIRST, AFTER or DROP NOT NULL, found `foo`",
+            1,
+            30,
+        ),
+        ("insert t values (1)", "expected INTO or OVERWRITE, found `t`", 1, 8),
+        ("select 'abc", "this string is not closed", 1, 8),
+        ("select `abc", "this name is not closed", 1, 8),
+        ("select 1 /* abc", "this comment is not closed", 1, 10),
+        ("call system.x(1 2)", "expected `,` or `)`, found `2`", 1, 17),
+        ("as of '2024' delete from t", "expected a query after AS OF, found `delete`", 1, 14),
+        ("update t set", "expected an assignment, found the end of the statement", 1, 13),
+        ("drop table t u", "did not expect more, found `u`", 1, 14),
+    ],
+)
+def test_a_mistake_is_marked_where_it_is(text: str, message: str, line: int, column: int) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        parse(text)
+    assert caught.value.message == message
+    first, _, shown = caught.value.place.partition("\n")
+    assert first == f"line {line}, column {column}"
+    assert shown.splitlines()[1].index("^") == 8 + column - 1
+
+
+def test_the_table_is_known_even_where_the_rest_does_not_parse() -> None:
+    assert target("alter table a.b change column x x int") == "a.b"
+    assert target("select 1") is None
+    assert asks_for_management("create table t (a int default 5) using ICEBERG")
+    assert asks_for_management("create table t (a int) options (addTableManagement = 'true')")
+    assert not asks_for_management("create table t (a int) using parquet options (addTableManagement 'false')")
