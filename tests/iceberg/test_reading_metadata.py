@@ -14,7 +14,16 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 from lakehouse import Lakehouse, insert, people, rows_of, write
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.avro.file import AvroOutputFile
+from pyiceberg.manifest import (
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestEntry,
+    ManifestEntryStatus,
+    write_manifest_list,
+)
+from pyiceberg.table import StaticTable
 from pyiceberg.typedef import Record
 from test_commit_attempts import compaction
 from test_snapshots_made import committed, head, merge_on_read
@@ -31,6 +40,7 @@ from lakeproof.iceberg.cache import SCATTERED, ManifestCache
 from lakeproof.iceberg.commit import commit_change
 from lakeproof.iceberg.decode import decode_manifests
 from lakeproof.iceberg.delete_files import deleted_positions, read_equality_deletes, read_positions
+from lakeproof.iceberg.new_manifests import DeleteManifestWriter
 from lakeproof.iceberg.operations import delete_where
 from lakeproof.iceberg.physical import NewFiles
 from lakeproof.iceberg.planning import plan
@@ -430,3 +440,80 @@ def test_positions_are_numpy_arrays(lake: Lakehouse) -> None:
     found = deleted_positions(table, plan(table).delete_files)[path]
     assert found.dtype == np.int64
     assert found.tolist() == [0, 2]
+
+
+class VersionThreeDeletes(DeleteManifestWriter):
+    """Writes the fields of format version 3 that name a deletion vector; PyIceberg knows them but writes none."""
+
+    @property
+    def version(self) -> Any:
+        return 3
+
+    def new_writer(self) -> Any:
+        schema = self._with_partition(3)
+        return AvroOutputFile(self._output_file, schema, "manifest_entry", schema, self._meta)
+
+
+def version_three(table: Table, delete_files: list[DataFile]) -> Table:
+    """The table as another engine left it: format version 3, with these delete files in one more snapshot."""
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    path = f"{table.location()}/metadata/vectors.avro"
+    writer = VersionThreeDeletes(table.spec(), table.schema(), table.io.new_output(path), 99, "deflate")
+    with writer:
+        for file in delete_files:
+            entry = ManifestEntry.from_args(
+                _table_format_version=3, status=ManifestEntryStatus.ADDED, snapshot_id=99, data_file=file
+            )
+            writer.add_entry(entry)
+    listed = f"{table.location()}/metadata/snap-99.avro"
+    with write_manifest_list(2, table.io.new_output(listed), 99, snapshot.snapshot_id, 2, "deflate") as lists:
+        lists.add_manifests([*snapshot.manifests(table.io), writer.to_manifest_file()])
+    metadata = json.loads(Path(table.metadata_location.removeprefix("file://")).read_text())
+    newest = {
+        **metadata["snapshots"][-1],
+        "snapshot-id": 99,
+        "sequence-number": 2,
+        "manifest-list": listed,
+        "first-row-id": 0,
+        "added-rows": 0,
+    }
+    metadata.update({"format-version": 3, "next-row-id": 10, "current-snapshot-id": 99, "last-sequence-number": 2})
+    metadata["snapshots"].append(newest)
+    metadata["refs"]["main"]["snapshot-id"] = 99
+    target = Path(table.location().removeprefix("file://")) / "metadata" / "v3.metadata.json"
+    target.write_text(json.dumps(metadata))
+    return StaticTable.from_metadata(f"file://{target}")
+
+
+def test_a_table_of_format_version_3_is_planned_with_its_deletion_vectors(lake: Lakehouse, tmp_path: Path) -> None:
+    table = insert(lake.create(by=BY_NAME), [*people(1, 2, 3, name="a"), *people(4, 5, name="b")])
+    before = plan(table)
+    paths = dict(zip([part[0] for part in before.partitions()], before.files["path"].to_pylist(), strict=True))
+    puffin = tmp_path / "v.puffin"
+    deletion_vector_file(puffin, {paths["a"]: [0, 2], paths["b"]: [1]})
+    vectors = []
+    for name in ("a", "b"):
+        file = DataFile.from_args(
+            _table_format_version=3,
+            content=DataFileContent.POSITION_DELETES,
+            file_path=f"file://{puffin}",
+            file_format=FileFormat.PUFFIN,
+            partition=Record(name),
+            record_count=2,
+            file_size_in_bytes=1,
+            referenced_data_file=paths[name],
+            content_offset=4,
+            content_size_in_bytes=10,
+        )
+        file.spec_id = 0
+        vectors.append(file)
+    found = plan(version_three(table, vectors))
+    assert found.delete_files["content"].to_pylist() == ["deletion-vector"] * 2
+    assert found.delete_files["blob_offset"].to_pylist() == [4, 4]
+    named = found.delete_files["referenced_file"].to_pylist()
+    pairs = zip(found.files["path"].to_pylist(), found.files["delete_files"].to_pylist(), strict=True)
+    assert {path: [named[n] for n in numbers] for path, numbers in pairs} == {path: [path] for path in paths.values()}
+    positions = deleted_positions(table, found.delete_files)
+    assert {path: rows.tolist() for path, rows in positions.items()} == {paths["a"]: [0, 2], paths["b"]: [1]}
+    assert count_rows(version_three(table, vectors)) == 2
