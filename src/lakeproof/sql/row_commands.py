@@ -160,10 +160,8 @@ class _Reader:
 
     def condition(self, node: exp.Expr) -> Expression:
         found = predicate(node)
-        if isinstance(found, Opaque):
-            self.unclear(
-                f"{found.text} has no exact meaning here", f"«{found.text}» is not known: each row may match it"
-            )
+        for text in opaque_parts(found):
+            self.unclear(f"{text} has no exact meaning here", f"«{text}» is not known: each row may match it or not")
         return bound(found, (*self.columns, *self.source), case_sensitive=False)
 
     def is_own(self, query: exp.Expr) -> bool:
