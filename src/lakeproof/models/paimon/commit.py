@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lakeproof.models.paimon.bounds import Setup
+from lakeproof.models.paimon.lsm import remembered
 from lakeproof.models.paimon.world import (
     DELETE,
     UNSTAMPED,
@@ -40,28 +41,35 @@ def committed(setup: Setup, shared: Shared, work: Append | Rewrite, base: Base) 
     version = base.version + 1
     lost = shared.lost + (version <= shared.version)
     write = work if isinstance(work, Append) else work.write
-    buckets = list(base.buckets)
-    buckets[work.bucket] = changed(setup, work, base.buckets[work.bucket], version, lost)
+    stamp = version if setup.snapshot_ordering else 0
+    bucket = changed(setup, work, base.buckets[work.bucket], stamp, lost)
+    buckets = (*base.buckets[: work.bucket], bucket, *base.buckets[work.bucket + 1 :])
+    expected, inserted = shared.expected, shared.inserted
+    if write is not None:
+        expected, inserted = history(setup, expected, inserted, write)
     after = shared._replace(
         version=max(version, shared.version),
         snapshots=shared.snapshots + (version > shared.version),
         lost=lost,
-        buckets=tuple(buckets) if version >= shared.version else shared.buckets,
+        buckets=buckets if version >= shared.version else shared.buckets,
+        expected=expected,
+        inserted=inserted,
         locked=False,
     )
     if setup.compaction_rollback:
-        after = after._replace(before=() if write else (base.buckets, *shared.before))
-    return after if write is None else remembered(setup, after, write)
+        return after._replace(before=() if write else (base.buckets, *shared.before))
+    return after
 
 
-def changed(setup: Setup, work: Append | Rewrite, bucket: Bucket, version: int, lost: int) -> Bucket:
+@remembered
+def changed(setup: Setup, work: Append | Rewrite, bucket: Bucket, stamp: int, lost: int) -> Bucket:
     """The bucket with this work in it; universal compaction writes no empty file."""
     if isinstance(work, Append):
-        new = DataFile(file_id(bucket.writes + 1, 0, lost), 0, (stamped(work.row, version),))
+        new = DataFile(file_id(bucket.writes + 1, 0, lost), 0, (stamped(work.row, stamp),))
         return Bucket((*bucket.files, new), bucket.vectors, bucket.writes + 1)
     files = tuple(file for file in bucket.files if (file.id, file.level) not in work.removed)
     if work.rows or not setup.universal:
-        rows = tuple(stamped(row, version) for row in work.rows)
+        rows = tuple(stamped(row, stamp) for row in work.rows)
         new = DataFile(work.keeps_id or id_of(work, bucket, lost), work.level, rows)
         files = tuple(sorted((*files, new)))
     vectors = bucket.vectors if work.vectors is None else work.vectors
@@ -78,15 +86,18 @@ def id_of(work: Rewrite, bucket: Bucket, lost: int) -> int:
     return file_id(newest // file_id(1, 0), work.level, lost)
 
 
-def stamped(row: Row, version: int) -> Row:
+def stamped(row: Row, stamp: int) -> Row:
     """The row with its snapshot's id as sequence number, if it waits for one."""
-    return row._replace(sequence=version) if row.sequence == UNSTAMPED else row
+    return row._replace(sequence=stamp) if row.sequence == UNSTAMPED else row
 
 
-def remembered(setup: Setup, shared: Shared, write: Append) -> Shared:
+@remembered
+def history(
+    setup: Setup, expected: tuple[Expected, ...], inserted: tuple[bool, ...], write: Append
+) -> tuple[tuple[Expected, ...], tuple[bool, ...]]:
     """The ghost history after a write: reads must return its columns, unless the user's own order says otherwise."""
     row, number = write.row, setup.keys.index(write.row.key)
-    old = shared.expected[number]
+    old = expected[number]
     stamp = row.sequence if setup.sequence_field else -1
     set2 = write.columns[0] and stamp >= old.stamp2
     set3 = write.columns[1] and stamp >= old.stamp3
@@ -96,11 +107,9 @@ def remembered(setup: Setup, shared: Shared, write: Append) -> Shared:
         stamp if set2 else old.stamp2,
         stamp if set3 else old.stamp3,
     )
-    expected = (*shared.expected[:number], new, *shared.expected[number + 1 :])
-    if row.kind != DELETE:
-        return shared._replace(expected=expected)
-    inserted = (*shared.inserted[:number], False, *shared.inserted[number + 1 :])
-    return shared._replace(expected=expected, inserted=inserted)
+    if row.kind == DELETE:
+        inserted = (*inserted[:number], False, *inserted[number + 1 :])
+    return (*expected[:number], new, *expected[number + 1 :]), inserted
 
 
 def rolled_back(shared: Shared) -> Shared:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from lakeproof.models.paimon.bounds import Setup
 from lakeproof.models.paimon.world import DELETE, INSERT, Bucket, DataFile, Rewrite, Row, Vectors
 
-remembered = lru_cache(maxsize=1 << 18)  # these functions read one bucket, and few buckets make many worlds
+remembered = lru_cache(maxsize=1 << 18)  # for functions that read one bucket: few buckets make many worlds
 
 
 def newest(setup: Setup, key: str, files: Iterable[DataFile], vectors: Vectors) -> Row | None:
