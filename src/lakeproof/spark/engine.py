@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame
 
+from lakeproof.commit import Policy
 from lakeproof.errors import CommitUnknown
 from lakeproof.filters import ALWAYS, Expression
-from lakeproof.iceberg.commit import Committed
+from lakeproof.iceberg.commit import FILES_WRITTEN, SCANNED, Committed, Hook, no_hook
 from lakeproof.iceberg.operations import Options, append, overwrite_partitions, overwrite_where
 from lakeproof.iceberg.refs import snapshot_as_of, snapshot_of_version
 from lakeproof.iceberg.tables import load_table, table_exists
@@ -30,10 +31,16 @@ class Context:
     """What holds for one statement while Spark analyses and runs it.
 
     `as_of_ms`: the instant at which every managed table is read. `dynamic`: INSERT replaces the partitions it writes.
+    `pinned`: tables by name that are read as they were when the statement began. `on_phase` watches the phases of a
+    write, `policy` (else the table's own) judges it, `whole_files`: a DELETE may drop files without a look inside.
     """
 
     as_of_ms: int | None = None
     dynamic: bool = False
+    pinned: Mapping[str, Table] = field(default_factory=dict)
+    on_phase: Hook = no_hook
+    policy: Policy | None = None
+    whole_files: bool = True
 
 
 class Append(NamedTuple):
@@ -82,7 +89,10 @@ class Engine:
             del self._contexts[key]
 
     def find(self, name: str) -> Table | None:
-        """The managed table of that name at its newest metadata, or `None`."""
+        """The managed table of that name at its newest metadata (or as the statement pinned it), or `None`."""
+        pinned = self.context.pinned.get(name)
+        if pinned is not None:
+            return pinned
         return load_table(self.catalog, name) if table_exists(self.catalog, name) else None
 
     def load(self, name: str) -> Table:
@@ -104,9 +114,12 @@ class Engine:
 
     def write(self, table: Table, rows: DataFrame, mode: WriteMode, *, branch: str = "main") -> Committed:
         """The rows as one snapshot on top of the branch, or no snapshot and no file."""
+        on_phase = self.context.on_phase
+        on_phase(SCANNED)
         written = write_rows(self.gateway, table, rows)
-        options = Options(branch=branch)
+        options = Options(branch=branch, on_phase=on_phase)
         try:
+            on_phase(FILES_WRITTEN)
             if isinstance(mode, Overwrite):
                 return overwrite_where(table, mode.filter, written.files, options)
             if isinstance(mode, OverwritePartitions):

@@ -18,8 +18,9 @@ from lakeproof.spark.engine import Engine
 from lakeproof.spark.explaining import explained
 from lakeproof.spark.instants import epoch_millis
 from lakeproof.spark.local_rows import local_rows, texts
-from lakeproof.spark.names import managed, refuse_managed_path
+from lakeproof.spark.names import managed, qualified, refuse_managed_path
 from lakeproof.spark.procedures import call
+from lakeproof.spark.row_level.run import run_row_level
 from lakeproof.sql import parse
 from lakeproof.sql import statements as s
 from lakeproof.sql.aggregates import Question, question
@@ -108,9 +109,8 @@ class Runner:
                 return shows.properties(session, table)
             case s.Show():
                 return shows.columns(session, table)
-            case _:
-                word = type(statement).__name__.upper()
-                raise InvalidInput(f"{word} of a managed table is not there yet", place=f"table {statement.table}")
+            case s.Update() | s.Delete() | s.Merge():
+                run_row_level(self.engine, qualified(self.engine, statement.table), statement)
         return self.nothing()
 
     def nothing(self) -> DataFrame:

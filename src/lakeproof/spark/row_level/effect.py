@@ -1,0 +1,73 @@
+"""What a command does to the rows of one snapshot, before any file is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from pyspark.sql import DataFrame
+
+from lakeproof.commit import Policy
+from lakeproof.filters import ALWAYS, NEVER, Expression, any_of
+from lakeproof.format import DataFile
+from lakeproof.spark.engine import Engine
+from lakeproof.spark.row_level.asked import Asked, condition_of
+from lakeproof.spark.row_level.places import Found, PlacedScan, places_in
+
+
+class Effect(NamedTuple):
+    """Rows that are removed or rewritten, the rows that take their place or are new, and what was read for it.
+
+    `whole` are files that go as they are, without a look at their rows; `kept_in_memory` is released at the end.
+    """
+
+    targets: Found
+    new_rows: DataFrame | None = None
+    reads: Found = {}  # noqa: RUF012 - never changed
+    conflict_filter: Expression = ALWAYS
+    whole: tuple[DataFile, ...] = ()
+    kept_in_memory: tuple[DataFrame, ...] = ()
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the command has nothing to do at this snapshot."""
+        return not self.targets and self.new_rows is None and not self.whole
+
+    def release(self) -> None:
+        """Spark forgets what it kept for this effect."""
+        for rows in self.kept_in_memory:
+            rows.unpersist()
+
+
+def conflict_filter(said: Asked, policy: Policy, *, more: Sequence[Expression] = ()) -> Expression:
+    """The predicate that says which concurrent rows matter: all that the command read, where the policy asks so."""
+    target = NEVER if said.target is None else said.target
+    return any_of([target, *more, *said.reads]) if policy.filters_by_all_reads else any_of([target, *more])
+
+
+def rows_read(scan: PlacedScan, said: Asked, targets: Found) -> Found:
+    """The rows that subqueries read of the command's own table and that it does not write."""
+    if not said.reads:
+        return {}
+    found = scan.found(places_in(scan.rows.filter(condition_of(any_of(said.reads)))))
+    return without(found, targets)
+
+
+def without(found: Found, others: Found) -> Found:
+    """The positions that are not among the others."""
+    left = {
+        path: np.setdiff1d(positions, others[path], assume_unique=True) if path in others else positions
+        for path, positions in found.items()
+    }
+    return {path: positions for path, positions in left.items() if len(positions)}
+
+
+def named(engine: Engine, scan: PlacedScan, name: str, alias: str | None) -> DataFrame:
+    """The rows under the name by which the statement speaks of them."""
+    if alias is not None:
+        return scan.rows.alias(alias)
+    gateway = engine.gateway
+    parts = gateway.sequence(["spark_catalog", *name.split(".")])
+    kind = gateway.module("org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias")
+    return gateway.dataframe(kind.apply(parts, scan.rows._jdf.queryExecution().analyzed()))

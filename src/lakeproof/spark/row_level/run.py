@@ -1,0 +1,132 @@
+"""A row-level command is run: scanned, written, committed, and run again from the head where the rules say so.
+
+Every execution has a scan snapshot of its own; all references to the table inside the statement read that one. The
+command id stays the same, so that a commit whose answer was lost is found again.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from typing import NamedTuple
+
+from lakeproof.commit import Command, Mode, Policy, RunAgain, TableChange
+from lakeproof.commit.policy_text import named_policy
+from lakeproof.errors import CommitUnknown, InvalidInput
+from lakeproof.iceberg.commit import (
+    FILES_WRITTEN,
+    POLICY_PROPERTY,
+    SCANNED,
+    Committed,
+    commit_change,
+    remove_files,
+)
+from lakeproof.iceberg.operations import isolation_of, mode_of
+from lakeproof.iceberg.types import Table
+from lakeproof.spark.engine import Engine
+from lakeproof.spark.row_level.delete import delete_effect
+from lakeproof.spark.row_level.effect import Effect
+from lakeproof.spark.row_level.written import Prepared, prepared, unused_files
+from lakeproof.spark.write import remove_folder
+from lakeproof.sql.statements import Delete, Merge, Update
+
+MAX_RERUNS_PROPERTY, DEFAULT_RERUNS = "lakeproof.max-reruns", 5
+_log = logging.getLogger("lakeproof")
+Find = Callable[[Table, Policy], Effect]
+
+
+class Done(NamedTuple):
+    """What became of a command: its snapshot (`None`: nothing was to be done), and what it took."""
+
+    snapshot_id: int | None
+    reruns: int = 0
+    retries: int = 0
+
+
+def run_row_level(engine: Engine, name: str, statement: Update | Delete | Merge) -> Done:
+    """The statement as one snapshot of the table `name`."""
+    command, find = _understood(engine, name, statement)
+    command_id, reruns = str(uuid.uuid4()), 0
+    fallback: Mode | None = None
+    while True:
+        table = engine.load(name)
+        _require_writable(table)
+        policy = engine.context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof"))
+        mode = fallback or mode_of(table, command)
+        base = TableChange(
+            command=command,
+            mode=Mode.COPY_ON_WRITE if policy.always_copies else mode,
+            isolation=isolation_of(table, command),
+            command_id=command_id,
+        )
+        answer = _once(engine, table, base, policy, find, name, reruns)
+        if not isinstance(answer, RunAgain):
+            return Done(None, reruns) if answer is None else Done(answer.snapshot_id, reruns, answer.retries)
+        reruns, fallback = reruns + 1, answer.mode
+        _log.info("%s on %s runs again (%s): %s", command, name, reruns, answer.conflict.check)
+
+
+def _understood(engine: Engine, name: str, statement: Update | Delete | Merge) -> tuple[Command, Find]:
+    if isinstance(statement, Delete):
+        return Command.DELETE, lambda table, policy: delete_effect(engine, table, name, statement, policy)
+    raise InvalidInput(f"{type(statement).__name__.upper()} of a managed table is not there yet")
+
+
+def _once(
+    engine: Engine, table: Table, base: TableChange, policy: Policy, find: Find, name: str, reruns: int
+) -> Committed | RunAgain | None:
+    """One execution from the table's head; `None`: there was nothing to do."""
+    on_phase = engine.context.on_phase
+    with engine.within(pinned={**engine.context.pinned, name: table}):
+        effect = find(table, policy)
+        try:
+            on_phase(SCANNED)
+            if effect.is_nothing:
+                return None
+            made = prepared(engine, table, base, effect, policy)
+        finally:
+            effect.release()
+    return _committed(engine, table, made, policy, reruns)
+
+
+def _committed(engine: Engine, table: Table, made: Prepared, policy: Policy, reruns: int) -> Committed | RunAgain:
+    """The prepared change, committed; where it certainly was not, none of its files is left."""
+    on_phase = engine.context.on_phase
+    most = int(table.properties.get(MAX_RERUNS_PROPERTY, DEFAULT_RERUNS))
+    try:
+        on_phase(FILES_WRITTEN)
+        answer = commit_change(
+            table,
+            made.change,
+            made.files,
+            policy=policy,
+            reruns=reruns,
+            reruns_left=reruns < most,
+            on_phase=on_phase,
+        )
+    except CommitUnknown:
+        raise  # the files may be part of the table: nobody removes them
+    except BaseException:
+        _remove(engine, table, made)
+        raise
+    if isinstance(answer, RunAgain):
+        _remove(engine, table, made)
+    else:
+        remove_files(table, unused_files(answer, made))
+    return answer
+
+
+def _remove(engine: Engine, table: Table, made: Prepared) -> None:
+    remove_files(table, (file.file_path for file in (*made.files.data_files, *made.files.delete_files)))
+    for folder in made.folders:
+        remove_folder(engine.gateway, folder)
+
+
+def _require_writable(table: Table) -> None:
+    if table.format_version > 2:
+        raise InvalidInput(
+            f"tables of format version {table.format_version} can be read but not written",
+            place=f"table {'.'.join(table.name())}",
+            hint="use a table of format version 2",
+        )

@@ -1,0 +1,130 @@
+"""An effect becomes files and a change: delete files for merge-on-read, rewritten data files for copy-on-write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeproof.commit import Command, Mode, Policy, TableChange
+from lakeproof.commit.checks import Part
+from lakeproof.errors import InvalidInput
+from lakeproof.format import DataFile, DeleteFile, Rows, rows_of
+from lakeproof.iceberg.commit import Committed
+from lakeproof.iceberg.delete_files import write_position_deletes
+from lakeproof.iceberg.physical import NewFiles
+from lakeproof.iceberg.planning import ScanPlan
+from lakeproof.iceberg.types import DataFile as IcebergFile
+from lakeproof.iceberg.types import Table
+from lakeproof.iceberg.values import data_file_values
+from lakeproof.iceberg.window import load_snapshot
+from lakeproof.spark.engine import Engine
+from lakeproof.spark.row_level.effect import Effect
+from lakeproof.spark.row_level.places import Found, as_rows, head_source
+from lakeproof.spark.write import Written, write_rows
+
+
+class Prepared(NamedTuple):
+    """A change whose files are written; the folders hold nothing else."""
+
+    change: TableChange
+    files: NewFiles
+    folders: tuple[str, ...] = ()
+
+
+class Home(NamedTuple):
+    """A data file of the scan snapshot: as a value, with its partition as Iceberg stores it, and its delete files."""
+
+    file: DataFile
+    partition: tuple[Any, ...]
+    has_equality_deletes: bool
+
+
+def prepared(engine: Engine, table: Table, base: TableChange, effect: Effect, policy: Policy) -> Prepared:
+    """The effect as a change on this table, its files written."""
+    head = table.current_snapshot()
+    base = base._replace(
+        scan_snapshot=None if head is None else head.snapshot_id,
+        scan_sequence_number=0 if head is None else head.sequence_number or 0,
+        conflict_filter=effect.conflict_filter,
+        reads=as_rows(effect.reads),
+    )
+    if effect.whole:
+        return Prepared(whole_files_removed(base, effect, policy), NewFiles())
+    new = Written((), "") if effect.new_rows is None else write_rows(engine.gateway, table, effect.new_rows)
+    folders = (new.folder,) if new.folder else ()
+    homes = homes_of(engine, table, effect.targets)
+    return merged_on_read(table, base, effect.targets, homes, new)._replace(folders=folders)
+
+
+def whole_files_removed(base: TableChange, effect: Effect, policy: Policy) -> TableChange:
+    """Files that go without being opened: by filter where the policy drops what matches at the head, else by name."""
+    if policy.replaces_by_filter:
+        return base._replace(command=Command.METADATA_DELETE, row_filter=effect.conflict_filter)
+    return base._replace(
+        mode=Mode.COPY_ON_WRITE,
+        removed_data_files=effect.whole,
+        targets=rows_of((file.path, file.all_rows) for file in effect.whole),
+        mapping=(),
+    )
+
+
+def merged_on_read(table: Table, base: TableChange, targets: Found, homes: dict[str, Home], new: Written) -> Prepared:
+    """One delete file for each data file that loses rows, and the new rows."""
+    if targets and table.format_version < 2:
+        raise InvalidInput(
+            "a table of format version 1 has no delete files",
+            place=f"table {'.'.join(table.name())}",
+            hint="use copy-on-write, or set 'format-version'='2'",
+        )
+    rows = as_rows(targets)
+    values, files = [], []
+    for path, bits in rows:
+        home = homes[path]
+        file = write_position_deletes(table, path, targets[path], partition=home.partition, spec_id=home.file.spec_id)
+        files.append(file)
+        values.append(delete_value(file, home, ((path, bits),)))
+    change = base._replace(
+        mode=Mode.MERGE_ON_READ,
+        added_delete_files=tuple(values),
+        required_data_files=tuple(path for path, _ in rows),
+        targets=rows,
+    )
+    return Prepared(change, NewFiles(new.files, tuple(files)))
+
+
+def delete_value(file: IcebergFile, home: Home, rows: Rows) -> DeleteFile:
+    """A written delete file as a value."""
+    return DeleteFile(file.file_path, partition=home.file.partition, spec_id=home.file.spec_id, positions=rows)
+
+
+def homes_of(engine: Engine, table: Table, paths: Iterable[str]) -> dict[str, Home]:
+    """The data files of the head with these paths."""
+    planned = head_source(engine, table).planned()
+    wanted = pc.is_in(planned.files["path"], pa.array(list(paths), pa.large_string())).to_pylist()
+    equality = [word == "equality" for word in planned.delete_files["content"].to_pylist()]
+    found = {}
+    for is_wanted, (value, partition, deletes) in zip(wanted, _described(table, planned), strict=True):
+        if is_wanted:
+            found[value.path] = Home(value, partition, any(equality[number] for number in deletes))
+    return found
+
+
+def _described(table: Table, planned: ScanPlan) -> Iterable[tuple[DataFile, tuple[Any, ...], list[int]]]:
+    values = data_file_values(table, planned.picked)
+    return zip(values, planned.partitions(), planned.files["delete_files"].to_pylist(), strict=True)
+
+
+def unused_files(done: Committed, made: Prepared) -> list[str]:
+    """Delete files that were written in vain: their rows had moved, or somebody else deleted them first."""
+    written = [file.file_path for file in made.files.delete_files]
+    if not written or done.snapshot_id is None:
+        return written
+    committed = done.table.snapshot_by_id(done.snapshot_id)
+    if committed is not None and committed.parent_snapshot_id == made.change.scan_snapshot:
+        return []
+    own = load_snapshot(done.table, done.snapshot_id, Part(added_delete_files=True))
+    used = {file.path for file in own.added_delete_files}
+    return [path for path in written if path not in used]
