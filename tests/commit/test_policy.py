@@ -97,7 +97,7 @@ def test_the_undelete_is_the_one_difference_between_spark_and_its_fix() -> None:
 
 
 def test_only_lakeproof_does_more_than_ask() -> None:
-    switches = ("runs_again", "carries_deletes", "maps_rewrites", "falls_back_to_merge_on_read", "finds_own_commit")
+    switches = ("runs_again", "carries_deletes", "maps_rewrites", "falls_back_to_merge_on_read")
     for policy in POLICIES.values():
         assert {getattr(policy, switch) for switch in switches} == {policy is LAKEPROOF}
     stamps = {name: policy.compaction_stamp for name, policy in POLICIES.items()}

@@ -31,6 +31,7 @@ COMMANDS: dict[str, Registered] = {
     ),
     "matrix": Registered("matrix", "which commands get in each other's way", "lakeproof matrix --policy iceberg-spark"),
     "necessity": Registered("necessity", "what goes wrong when one check is switched off", "lakeproof necessity"),
+    "audit": Registered("audit", "what happened to a recorded table, and what to do", "lakeproof audit people"),
     "explore": Registered(
         "explore", "walk a model by hand, in the browser", "lakeproof explore iceberg --set preset=undelete"
     ),

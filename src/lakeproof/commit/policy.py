@@ -61,7 +61,7 @@ class Policy:
     maps_rewrites: bool = False
     maps_copy_on_write: bool = False
     falls_back_to_merge_on_read: bool = False
-    finds_own_commit: bool = False
+    finds_own_commit: bool = True
     drops_dangling_deletes: bool = False
     compaction_stamp: Stamp = Stamp.SCAN
     aging_counts_added_files: bool = False
@@ -186,7 +186,6 @@ LAKEPROOF = Policy(
     maps_rewrites=True,
     maps_copy_on_write=True,
     falls_back_to_merge_on_read=True,
-    finds_own_commit=True,
     drops_dangling_deletes=True,
     aging_counts_added_files=True,
 )

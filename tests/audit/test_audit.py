@@ -1,0 +1,331 @@
+"""An audit finds what is wrong with a recorded table, names snapshots and files, and finds nothing in a good one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from lakehouse import Lakehouse, insert, path_of, people, write
+from pyiceberg.manifest import write_manifest_list
+
+from lakeproof.audit import Audit, audit
+from lakeproof.cli.main import main
+from lakeproof.commit import POLICIES, Command, Mode, TableChange
+from lakeproof.errors import InvalidInput
+from lakeproof.format import DataFile as Value
+from lakeproof.format import Move, row_set
+from lakeproof.iceberg.at_rest import table_at
+from lakeproof.iceberg.commit import Committed, commit_change
+from lakeproof.iceberg.delete_files import write_position_deletes
+from lakeproof.iceberg.physical import NewFiles
+from lakeproof.iceberg.planning import plan
+from lakeproof.iceberg.types import Table
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lakehouse:
+    return Lakehouse(tmp_path)
+
+
+def looked_at(table: Table, policy: str = "lakeproof") -> Audit:
+    return audit(table, POLICIES[policy], name="t")
+
+
+def kinds(found: Audit) -> list[str]:
+    return [finding.kind for finding in found.findings]
+
+
+def head(table: Table) -> int | None:
+    snapshot = table.current_snapshot()
+    return None if snapshot is None else snapshot.snapshot_id
+
+
+def first_file(table: Table) -> str:
+    return str(plan(table).files["path"].to_pylist()[0])
+
+
+def row_level(
+    table: Table,
+    command: Command,
+    positions: list[int],
+    rows: list[dict[str, Any]],
+    *,
+    file: str,
+    read: int | None,
+    policy: str,
+    recorded: bool = True,
+) -> Table:
+    """A merge-on-read command that read snapshot `read`, committed under a policy."""
+    bits = row_set(positions)
+    theirs = policy != "lakeproof"  # ours are written by the commit itself
+    deletes = (write_position_deletes(table, file, np.array(positions)),) if theirs else ()
+    change = TableChange(
+        command,
+        Mode.MERGE_ON_READ,
+        command_id=str(uuid.uuid4()) if recorded else "",
+        scan_snapshot=read,
+        targets=((file, bits),),
+        required_data_files=(file,),
+    )
+    files = NewFiles(tuple(write(table, rows)) if rows else (), deletes)
+    done = commit_change(table, change, files, policy=POLICIES[policy])
+    assert isinstance(done, Committed)
+    return done.table
+
+
+def good(lake: Lakehouse, name: str = "t") -> Table:
+    """A table with an append, a delete, an update and a compaction, all of them right."""
+    table = insert(lake.create(name), people(1, 2, 3))
+    file = first_file(table)
+    table = insert(table, people(4))
+    table = row_level(table, Command.DELETE, [0], [], file=file, read=head(table), policy="lakeproof")
+    return row_level(table, Command.UPDATE, [1], people(2, name="new"), file=file, read=head(table), policy="lakeproof")
+
+
+def test_a_good_table_has_no_finding(lake: Lakehouse) -> None:
+    found = looked_at(good(lake))
+    assert found.findings == ()
+    assert found.snapshots == 4
+    assert found.assumed == 0
+
+
+def undeleted(lake: Lakehouse) -> tuple[Table, int]:
+    """A DELETE that read snapshot 1 commits over an UPDATE, as Spark lets it."""
+    table = insert(lake.create(), people(1, 2, 3))
+    read, file = head(table), first_file(table)
+    table = row_level(table, Command.UPDATE, [1], people(2, name="new"), file=file, read=read, policy="iceberg-spark")
+    update = head(table)
+    assert update is not None
+    table = row_level(table, Command.DELETE, [1], [], file=file, read=read, policy="iceberg-spark")
+    return table, update
+
+
+def test_the_undelete_is_found_from_what_our_runtime_recorded(lake: Lakehouse) -> None:
+    table, update = undeleted(lake)
+    found = looked_at(table).findings
+    assert [finding.kind for finding in found] == ["undelete"]
+    assert found[0].snapshots == (update, head(table))
+    assert found[0].check == "target_rows"
+    assert found[0].note == ""
+    assert "run the DELETE again" in found[0].do
+
+
+def without_records(table: Table) -> Table:
+    """The same table as another engine would have left it: no summary of ours."""
+    path = path_of(table.metadata_location)
+    text = json.loads(path.read_text())
+    for snapshot in text["snapshots"]:
+        snapshot["summary"] = {k: v for k, v in snapshot["summary"].items() if not k.startswith("lakeproof.")}
+    other = path.with_name("99999-foreign.metadata.json")
+    other.write_text(json.dumps(text))
+    return table_at(str(other))
+
+
+def test_the_undelete_is_inferred_where_nothing_is_recorded(lake: Lakehouse) -> None:
+    table, update = undeleted(lake)
+    found = looked_at(without_records(table)).findings
+    assert [finding.kind for finding in found if finding.kind != "unreferenced_file"] == ["undelete"]
+    assert found[0].snapshots == (update, head(table))
+    assert "cannot be newer" in found[0].note
+
+
+def test_the_policy_that_let_it_through_finds_nothing(lake: Lakehouse) -> None:
+    table, _ = undeleted(lake)
+    assert kinds(looked_at(table, "iceberg-spark")) == []
+    assert kinds(looked_at(table, "iceberg-spark-fixed")) == ["undelete"]
+
+
+def test_two_updates_of_one_row_are_a_lost_update(lake: Lakehouse) -> None:
+    table = insert(lake.create(), people(1, 2))
+    read, file = head(table), first_file(table)
+    loose = replace(POLICIES["iceberg-spark"].without("no_new_delete_files"), name="loose")
+    table = row_level(table, Command.UPDATE, [0], people(1, name="a"), file=file, read=read, policy="iceberg-spark")
+    deletes = (write_position_deletes(table, file, np.array([0])),)
+    change = TableChange(
+        Command.UPDATE,
+        Mode.MERGE_ON_READ,
+        command_id="second",
+        scan_snapshot=read,
+        targets=((file, 1),),
+        required_data_files=(file,),
+    )
+    done = commit_change(table, change, NewFiles(tuple(write(table, people(1, name="b"))), deletes), policy=loose)
+    assert isinstance(done, Committed)
+    assert kinds(looked_at(done.table)) == ["lost_update"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind"),
+    [
+        pytest.param(people(1, 2, 3), "rows_resurrected_by_rewrite", id="a compaction that ignores a delete"),
+        pytest.param(people(2), "rows_lost_by_rewrite", id="a compaction that loses a row"),
+    ],
+)
+def test_a_compaction_that_changes_the_rows(lake: Lakehouse, rows: list[dict[str, Any]], kind: str) -> None:
+    table = insert(lake.create(), people(1, 2, 3))
+    file = first_file(table)
+    table = row_level(table, Command.DELETE, [0], [], file=file, read=head(table), policy="lakeproof")
+    new = write(table, rows)
+    change = TableChange(
+        Command.REWRITE,
+        Mode.COPY_ON_WRITE,
+        command_id="c",
+        scan_snapshot=head(table),
+        removed_data_files=(Value(file, record_count=3),),
+        kept=((file, row_set([1, 2])),),
+        mapping=(Move(file, row_set([1, 2]), new[0].file_path, 0),),
+    )
+    done = commit_change(table, change, NewFiles(tuple(new)))
+    assert isinstance(done, Committed)
+    found = looked_at(done.table)
+    assert kinds(found) == [kind]
+    assert found.findings[0].snapshots == (head(done.table),)
+
+
+# ---------------------------------------------------------------- planted faults
+
+
+def a_missing_data_file(table: Table) -> Table:
+    path_of(first_file(table)).unlink()
+    return table
+
+
+def a_missing_delete_file(table: Table) -> Table:
+    path_of(plan(table).delete_files["path"].to_pylist()[0]).unlink()
+    return table
+
+
+def a_data_file_of_another_size(table: Table) -> Table:
+    with path_of(first_file(table)).open("ab") as stream:
+        stream.write(b"more")
+    return table
+
+
+def a_file_that_nothing_names(table: Table) -> Table:
+    (path_of(first_file(table)).parent / "left-behind.parquet").write_bytes(b"x")
+    return table
+
+
+def a_file_in_the_table_twice(table: Table) -> Table:
+    found = plan(table).files.to_pylist()[0]
+    data = [task.file for task in table.scan().plan_files() if task.file.file_path == found["path"]]
+    done = commit_change(table, TableChange(Command.INSERT, command_id="again"), NewFiles((data[0],)))
+    assert isinstance(done, Committed)
+    return done.table
+
+
+def a_delete_file_that_points_nowhere(table: Table) -> Table:
+    loose = replace(POLICIES["iceberg-spark"], lines=POLICIES["iceberg-spark"].lines)
+    deletes = (write_position_deletes(table, f"{table.location()}/data/never-there.parquet", np.array([0])),)
+    change = TableChange(Command.DELETE, Mode.MERGE_ON_READ, command_id="d", scan_snapshot=head(table))
+    done = commit_change(table, change, NewFiles((), deletes), policy=loose)
+    assert isinstance(done, Committed)
+    return done.table
+
+
+def changed_metadata(table: Table, change: Callable[[dict[str, Any]], None]) -> Table:
+    path = path_of(table.metadata_location)
+    text = json.loads(path.read_text())
+    change(text)
+    path.write_text(json.dumps(text))
+    return table_at(str(path))
+
+
+def sequence_numbers_out_of_order(table: Table) -> Table:
+    def swap(text: dict[str, Any]) -> None:
+        text["snapshots"][-1]["sequence-number"] = text["snapshots"][-2]["sequence-number"]
+
+    return changed_metadata(table, swap)
+
+
+def a_manifest_list_that_lies(table: Table) -> Table:
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    manifests = snapshot.manifests(table.io)
+    for manifest in manifests[:1]:
+        position = [f.name for f in _fields()].index("added_files_count")
+        manifest[position] = (manifest.added_files_count or 0) + 7
+    path = path_of(snapshot.manifest_list)
+    with write_manifest_list(
+        2,
+        table.io.new_output(f"file://{path}.new"),
+        snapshot.snapshot_id,
+        snapshot.parent_snapshot_id,
+        snapshot.sequence_number,
+        "deflate",
+    ) as writer:
+        writer.add_manifests(manifests)
+    shutil.move(f"{path}.new", path)
+    return table_at(str(path_of(table.metadata_location)))
+
+
+def _fields() -> Any:
+    from pyiceberg.manifest import MANIFEST_LIST_FILE_SCHEMAS
+
+    return MANIFEST_LIST_FILE_SCHEMAS[2].fields
+
+
+FAULTS = [
+    (a_missing_data_file, "missing_file"),
+    (a_missing_delete_file, "missing_file"),
+    (a_data_file_of_another_size, "changed_file"),
+    (a_file_that_nothing_names, "unreferenced_file"),
+    (a_file_in_the_table_twice, "file_twice"),
+    (a_delete_file_that_points_nowhere, "dangling_delete_file"),
+    (sequence_numbers_out_of_order, "sequence_numbers"),
+    (a_manifest_list_that_lies, "manifest_counts"),
+]
+
+
+@pytest.mark.parametrize(("plant", "kind"), [pytest.param(f, k, id=f.__name__.replace("_", " ")) for f, k in FAULTS])
+def test_a_planted_fault_is_found(lake: Lakehouse, plant: Callable[[Table], Table], kind: str) -> None:
+    found = looked_at(plant(good(lake)))
+    assert kind in kinds(found)
+    assert all(finding.because and finding.do for finding in found.findings)
+
+
+def test_findings_can_be_joined(lake: Lakehouse) -> None:
+    table, update = undeleted(lake)
+    rows = looked_at(table).to_arrow().to_pylist()
+    assert rows[0]["kind"] == "undelete"
+    assert rows[0]["snapshots"][0] == update
+
+
+class TestTheCommand:
+    """`lakeproof audit`."""
+
+    def test_by_name_folder_and_metadata_file(self, lake: Lakehouse, capsys: pytest.CaptureFixture[str]) -> None:
+        table, _ = undeleted(lake)
+        metadata = path_of(table.metadata_location)
+        for place in ("t", str(metadata.parents[1]), str(metadata)):
+            code = main(["audit", place, "--catalog", lake.uri, "--warehouse", lake.warehouse, "--json"])
+            found = json.loads(capsys.readouterr().out)
+            assert code == 1
+            assert (found["table"], found["snapshots"], found["findings"][0]["kind"]) == (place, 3, "undelete")
+
+    def test_a_good_table_exits_with_zero(self, lake: Lakehouse, tmp_path: Path) -> None:
+        good(lake)
+        page = tmp_path / "page.html"
+        assert main(["audit", "t", "--catalog", lake.uri, "--warehouse", lake.warehouse, "--report", str(page)]) == 0
+        assert "Nothing was found" in page.read_text()
+
+    def test_a_table_that_is_not_there(self, lake: Lakehouse, capsys: pytest.CaptureFixture[str]) -> None:
+        code = main(["audit", "nope", "--catalog", lake.uri, "--warehouse", lake.warehouse, "--json"])
+        assert code == 2
+        assert "nope" in json.loads(capsys.readouterr().out)["error"]["message"]
+
+    def test_a_corrupt_manifest(self, lake: Lakehouse) -> None:
+        table = good(lake)
+        snapshot = table.current_snapshot()
+        assert snapshot is not None
+        for manifest in snapshot.manifests(table.io):
+            path_of(manifest.manifest_path).write_bytes(b"not a manifest")
+        with pytest.raises(InvalidInput):
+            looked_at(table_at(str(path_of(table.metadata_location))))
