@@ -32,19 +32,19 @@ class ScanSource:
     """One table at one snapshot: plans it once per predicate, from any thread."""
 
     def __init__(
-        self, table: Table, snapshot_id: int | None, columns: Mapping[str, str], label: str, *, at_head: bool
+        self, table: Table, snapshot_id: int | None, columns: Mapping[str, str], key: str, *, at_head: bool
     ) -> None:
-        self.table, self.snapshot_id, self.columns, self.label = table, snapshot_id, columns, label
+        self.table, self.snapshot_id, self.columns = table, snapshot_id, columns
+        self.key = key  # what makes two sources the same rows
         self.at_head = at_head  # planned with the current schema, which a snapshot may not have seen yet
         self.last: ScanPlan | None = None
         self._plans: OrderedDict[str, ScanPlan] = OrderedDict()
         self._lock = threading.Lock()
 
     @property
-    def key(self) -> str:
-        """What makes two sources the same rows: the table, the snapshot, and how its columns are spelled."""
-        schema = self.table.metadata.current_schema_id
-        return f"{self.label} {self.table.metadata.table_uuid}@{self.snapshot_id}/{schema}"
+    def label(self) -> str:
+        """The table's name."""
+        return ".".join(self.table.name())
 
     def planned(self, predicate: BooleanExpression = TRUE) -> ScanPlan:
         """The files that may hold a matching row."""

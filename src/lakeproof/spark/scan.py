@@ -39,26 +39,26 @@ class Scans:
     def of(self, table: Table, *, snapshot_id: int | None = None, time_travel: bool = False) -> Scan:
         """The scan of a snapshot (`None`: the table has none yet); time travel reads with the schema of that time."""
         schema = _schema_at(table, snapshot_id) if time_travel else table.schema()
-        label = ".".join(table.name())
+        # The columns' spelling depends on the schema that is read and on all that the table has had.
+        schemas = f"{schema.schema_id} of {table.metadata.current_schema_id}"
+        key = f"{'.'.join(table.name())} {table.metadata.table_uuid}@{snapshot_id} schema {schemas}"
         with self._lock:
-            schemas = f"{schema.schema_id} {table.metadata.current_schema_id}"
-            key = f"{label} {table.metadata.table_uuid}@{snapshot_id} {schemas}"
             found = self._scans.get(key)
             if found is None:
-                found = self._scans[key] = self._scan(table, schema, snapshot_id, label)
-                self.sources[found.source.key] = found.source
+                found = self._scans[key] = self._scan(table, schema, snapshot_id, key)
+                self.sources[key] = found.source
                 for kept in (self._scans, self.sources):
                     while len(kept) > 200:
                         kept.popitem(last=False)
             self._scans.move_to_end(key)
             return found
 
-    def _scan(self, table: Table, schema: Schema, snapshot_id: int | None, label: str) -> Scan:
+    def _scan(self, table: Table, schema: Schema, snapshot_id: int | None, key: str) -> Scan:
         columns = scan_columns(schema, history_of(table))
         head = table.current_snapshot()
         at_head = snapshot_id == (None if head is None else head.snapshot_id) and schema == table.schema()
         known = metadata_names(columns, table.schema() if at_head else _schema_at(table, snapshot_id))
-        source = ScanSource(table, snapshot_id, known, label, at_head=at_head)
+        source = ScanSource(table, snapshot_id, known, key, at_head=at_head)
         deletes = find_deletes(source) if _may_have_deletes(table, snapshot_id) else None
         rows = self._rows(table, source, columns, deletes)
         return Scan(rows.select(*[column.shown() for column in columns]), source)

@@ -66,7 +66,7 @@ def create_statement(session: SparkSession, table: Table) -> DataFrame:
         comment = field.metadata.get("comment")
         note = f" COMMENT {_quoted(comment)}" if comment else ""
         nullable = "" if field.nullable else " NOT NULL"
-        columns.append(f"  `{field.name}` {field.dataType.simpleString().upper()}{nullable}{note}")
+        columns.append(f"  `{field.name}` {field.dataType.simpleString()}{nullable}{note}")
     text = f"CREATE TABLE {'.'.join(table.name())} (\n" + ",\n".join(columns) + ")\nUSING iceberg\n"
     if table.spec().fields:
         text += f"PARTITIONED BY ({', '.join(_transform_sql(table, field) for field in table.spec().fields)})\n"

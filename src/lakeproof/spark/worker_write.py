@@ -20,11 +20,20 @@ _Writer = Any
 
 
 def write_in_workers(rows: DataFrame, names: Sequence[str], folder: str, table: Table) -> list[WrittenFile]:
-    """The rows as Parquet files below `folder`; only a task that succeeded gives back the names of its files."""
+    """The rows as Parquet files below `folder`, one for each task and partition."""
+    return [WrittenFile(path, _partition(texts, table)) for path, texts in worker_paths(rows, names, folder, table)]
+
+
+def worker_paths(
+    rows: DataFrame, names: Sequence[str], folder: str, table: Table
+) -> list[tuple[str, Sequence[str | None]]]:
+    """What the workers wrote: a path for each task and each set of values of the columns `names`, and those values.
+
+    Only a task that succeeded gives back the names of its files.
+    """
     codec = table.properties.get("write.parquet.compression-codec", "zstd")
     writer = _writer(list(names), folder, table.schema().as_arrow(), codec)
-    written = map_in_arrow(rows, writer, _RESULT).collect()
-    return [WrittenFile(row["path"], _partition(row["partition"], table)) for row in written]
+    return [(row["path"], row["partition"]) for row in map_in_arrow(rows, writer, _RESULT).collect()]
 
 
 def map_in_arrow(rows: DataFrame, function: Any, result: str) -> DataFrame:

@@ -38,8 +38,7 @@ class Written(NamedTuple):
 
 def write_rows(gateway: Gateway, table: Table, rows: DataFrame) -> Written:
     """The rows as data files that no snapshot names yet; after a failure nothing is left behind."""
-    base = table.properties.get("write.data.path", f"{table.location().rstrip('/')}/data")
-    folder = f"{base.rstrip('/')}/{uuid.uuid4().hex[:16]}"
+    folder = new_folder(table)
     try:
         chosen = tagged(rows, table)
         with_parts = chosen.select("*", *partition_columns(table.spec(), table.schema()))
@@ -47,11 +46,18 @@ def write_rows(gateway: Gateway, table: Table, rows: DataFrame) -> Written:
         if _format(table) == "parquet" and has_collections(chosen.schema):
             files = write_in_workers(with_parts, names, folder, table)
         else:
-            files = _write_natively(gateway, with_parts, names, folder, table)
-        return Written(_data_files(table, files), folder)
+            paths = native_paths(gateway, with_parts, names, folder, table)
+            files = [WrittenFile(path, partition_of(path, table), file_format=_format(table)) for path in paths]
+        return Written(described(table, files), folder)
     except BaseException:
         remove_folder(gateway, folder)
         raise
+
+
+def new_folder(table: Table) -> str:
+    """A folder for the data files of one write."""
+    base = table.properties.get("write.data.path", f"{table.location().rstrip('/')}/data")
+    return f"{base.rstrip('/')}/{uuid.uuid4().hex[:16]}"
 
 
 def remove_folder(gateway: Gateway, folder: str) -> None:
@@ -138,10 +144,8 @@ def partition_of(path: str, table: Table) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _write_natively(
-    gateway: Gateway, rows: DataFrame, names: Sequence[str], folder: str, table: Table
-) -> list[WrittenFile]:
-    """Spark's file sink, of one batch: committed tasks report their files, and the report is all that is read."""
+def native_paths(gateway: Gateway, rows: DataFrame, names: Sequence[str], folder: str, table: Table) -> list[str]:
+    """What Spark's file sink wrote: committed tasks report their files, and the report is all that is read."""
     kind = _format(table)
     source = {"parquet": "parquet.ParquetFileFormat", "orc": "orc.OrcFileFormat"}[kind]
     codec = table.properties.get(f"write.{kind}.compression-codec", "zstd")
@@ -157,11 +161,10 @@ def _write_natively(
     with table.io.new_input(f"{report}/0").open() as stream:
         lines = stream.read().decode().splitlines()[1:]
     remove_folder(gateway, report)
-    paths = [from_spark(json.loads(line)["path"], table.location()) for line in lines]
-    return [WrittenFile(path, partition_of(path, table), file_format=kind) for path in paths]
+    return [from_spark(json.loads(line)["path"], table.location()) for line in lines]
 
 
-def _data_files(table: Table, files: Sequence[WrittenFile]) -> tuple[DataFile, ...]:
+def described(table: Table, files: Sequence[WrittenFile]) -> tuple[DataFile, ...]:
     """The files with their statistics; a task without rows may still have written one, which is dropped."""
     made = data_files_from_footers(table, files)
     for empty in (file for file in made if file.record_count == 0):
