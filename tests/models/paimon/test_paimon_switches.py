@@ -127,3 +127,9 @@ def test_one_writer_per_bucket_holds_in_every_topology(switches: str) -> None:
 def test_without_the_file_deletion_check_a_commit_removes_what_is_not_there() -> None:
     verdict = checked("preset=two-compactors file-deletion-check=false max-write-ops=1 max-compactions=2")
     assert violated(verdict) == {"no_bad_state": 12}
+
+
+def test_the_data_conflict_check_never_refuses_where_each_bucket_has_one_compactor() -> None:
+    verdict = checked("preset=one-writer-per-bucket dv-conflict-check=true")
+    assert verdict.states == checked("preset=one-writer-per-bucket").states
+    assert not any(mark.startswith("refused") for mark in verdict.statistics.marks)
