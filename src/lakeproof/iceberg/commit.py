@@ -33,8 +33,10 @@ from lakeproof.commit import (
 )
 from lakeproof.commit.explain import explained
 from lakeproof.commit.policy_text import named_policy
+from lakeproof.commit.validation import refused
 from lakeproof.errors import CommitConflict, CommitRejected, CommitUnknown, InvalidInput
 from lakeproof.filters import columns_of
+from lakeproof.format import Snapshot as WindowSnapshot
 from lakeproof.iceberg.cache import ManifestCache, shared_cache
 from lakeproof.iceberg.failures import spoken
 from lakeproof.iceberg.physical import NO_FILES, NewFiles, head_state, physical_change
@@ -139,7 +141,7 @@ class _Run:
                 before, attempt = attempt, attempt.after(phases[attempt.phase]())
                 if before.phase in (Phase.SWAP, Phase.LOOK) and not attempt.ended:
                     if time.monotonic() > deadline:
-                        attempt = attempt._replace(phase=Phase.ABORTED)
+                        attempt = attempt.given_up()
                     else:
                         time.sleep(_wait(self.table, attempt.retries))
         except BaseException:
@@ -160,6 +162,9 @@ class _Run:
         if self.head is None and self.branch != "main":
             raise InvalidInput(f"there is no branch `{self.branch}`", place=self.place, hint="create it first")
         unseen = unseen_snapshots(self.table, scan_snapshot=self.change.scan_snapshot, head_snapshot=self.head_id)
+        if unseen.missing is not None and not self.checks.names and not self.sent:
+            self.window: tuple[WindowSnapshot, ...] = ()  # it asks nothing, so nothing need be known
+            return Happened.LOADED
         if unseen.missing is not None:
             self.conflict = Conflict("history_known", unseen.missing)
             return Happened.HISTORY_BROKEN
@@ -260,6 +265,10 @@ class _Run:
                 f"nobody knows whether {self.change.command} on {name} was committed; "
                 f"look for snapshot {self.producer.snapshot_id} before running it again"
             )
+        if self.conflict is not None and self.conflict.check == "history_known":
+            answer = refused(self.change, self.conflict, self.policy, reruns_left=self.reruns_left)
+            if isinstance(answer, RunAgain):
+                return answer
         if self.conflict is None:
             raise CommitRejected(f"{self.change.command} on {name} lost the swap {attempt.retries} times")
         message = explained(
