@@ -99,7 +99,7 @@ def reads_off(patch: pytest.MonkeyPatch) -> Policy:
 
 def rerun_keep_files(patch: pytest.MonkeyPatch) -> None:
     """A command that runs again plans its deletes again but commits the data files of its first run."""
-    right = steps._again
+    right = steps.planned_again
 
     def again(writer: Any, shared: Any, own: Any, answer: Any) -> Any:
         plan = right(writer, shared, own, answer)
@@ -108,7 +108,7 @@ def rerun_keep_files(patch: pytest.MonkeyPatch) -> None:
             return plan  # other rows than before: even a sloppy writer would notice
         return plan._replace(change=plan.change._replace(added_data_files=kept))
 
-    patch.setattr(steps, "_again", again)
+    patch.setattr(steps, "planned_again", again)
 
 
 # ---------------------------------------------------------------- deletes that a rewrite must carry over

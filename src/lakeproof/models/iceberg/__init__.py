@@ -11,7 +11,7 @@ from lakeproof.checker.model import Model, Outcome, Process, Step, StepFunction
 from lakeproof.commit.change import Command
 from lakeproof.commit.policy import POLICIES, Policy
 from lakeproof.format import Value
-from lakeproof.models.iceberg import mishaps
+from lakeproof.models.iceberg import mishaps, starting
 from lakeproof.models.iceberg import steps as protocol
 from lakeproof.models.iceberg.bounds import PARAMETERS, PRESETS, Configured, configured, parameter_help
 from lakeproof.models.iceberg.describing import describe
@@ -82,7 +82,7 @@ def steps_of(writer: Writer) -> tuple[Step, ...]:
         return partial(function, writer)
 
     found = [
-        Step("start", of(protocol.start)),
+        Step("start", of(starting.start)),
         Step("read", of(protocol.read), private=True, reads_shared=False),
         Step("write", of(protocol.write), private=True, reads_shared=False),
         Step("swap", of(protocol.swap)),
@@ -91,8 +91,10 @@ def steps_of(writer: Writer) -> tuple[Step, ...]:
     if not setup.fused:
         found.insert(3, Step("validate", of(protocol.validate_and_write_metadata), reads_shared=_asks_the_head(writer)))
     if setup.max_compactions or COMPACTION in {i for choice in writer.program or () for i in choice}:
-        found.insert(1, Step("start compaction", of(protocol.start_compaction)))
+        found.insert(1, Step("start compaction", of(starting.start_compaction)))
         found.append(Step("finish", of(protocol.finish)))
+    if setup.max_delete_rewrites:
+        found.append(Step("start delete rewrite", of(starting.start_delete_rewrite)))
     if setup.unknown:
         found += [Step("look", of(mishaps.look)), Step("arrive", of(mishaps.arrive)), Step("stop", of(mishaps.stop))]
         found += [] if setup.max_compactions else [Step("finish", of(protocol.finish))]

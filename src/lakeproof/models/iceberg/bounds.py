@@ -49,6 +49,7 @@ PARAMETERS: dict[str, Parameter] = {
     "num-writers": Parameter("count", "2", "how many writers there are; each also compacts"),
     "max-write-ops": Parameter("count", "3", "commands in all"),
     "max-compactions": Parameter("count", "0", "compactions in all (also max-compaction-ops)"),
+    "max-delete-rewrites": Parameter("count", "0", "compactions of position delete files in all"),
     "num-keys": Parameter("count", "1", "values of the first column, which acts as id; or name them with col1-values"),
     "col1-values": Parameter("names", "", "the ids, with commas between them"),
     "col2-values": Parameter("names", "red,blue", "the values of the second column"),
@@ -203,7 +204,8 @@ def _setup(word: Mapping[str, str]) -> tuple[Setup, TableState]:
     kinds = _kinds(word, partitioned=partitioned)
     commands = tuple(c for kind in kinds for c in _commands(kind, keys, col2, col3, word["predicates"] == "id"))
     equality = "upsert" in kinds
-    by_age = word["names"] == "by-age" or equality or word["dangling"] == "literal"
+    rewrites = values.count("max-delete-rewrites", word["max-delete-rewrites"])
+    by_age = word["names"] == "by-age" or equality or word["dangling"] == "literal" or rewrites > 0
     table = _initial(word["initial"], keys, col2, col3, shape)
     setup = Setup(
         shape=shape,
@@ -214,6 +216,7 @@ def _setup(word: Mapping[str, str]) -> tuple[Setup, TableState]:
         isolation=Isolation(word["isolation"].lower().replace("_", "-").replace("-isolation", "")),
         max_commands=values.count("max-write-ops", word["max-write-ops"]),
         max_compactions=values.count("max-compactions", word["max-compactions"]),
+        max_delete_rewrites=rewrites,
         duplicates=values.switch("duplicates", word["duplicates"]),
         fused=values.switch("fused", word["fused"]),
         canonical=not by_age,

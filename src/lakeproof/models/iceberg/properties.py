@@ -53,6 +53,8 @@ def _possible(setup: Setup, policies: tuple[Policy, ...]) -> list[Property]:
     kinds = list(dict.fromkeys(command.command for command in setup.commands))
     if setup.max_compactions:
         kinds.append(Command.REWRITE)
+    if setup.max_delete_rewrites:
+        kinds.append(Command.REWRITE_DELETES)
     found = [reachable(f"some {kind} commits", f"{kind} commits") for kind in kinds]
     if setup.tracks_lost_swaps and len(policies) > 1:
         found.append(reachable("a swap is lost, validated again, then commits", "lost swap, then may commit"))

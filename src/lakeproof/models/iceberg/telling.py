@@ -31,7 +31,7 @@ def sentence(step: TraceStep, before: dict[str, Any]) -> str:
         case "start":
             where = _snapshot(mine.get("scan_snapshot")) if step.label.upper()[:6] != "INSERT" else ""
             return f"{step.actor} starts {step.label}" + (f"; it reads {where}." if where else ".")
-        case "start compaction":
+        case "start compaction" | "start delete rewrite":
             return f"{step.actor} starts to {step.label}; it reads {_snapshot(mine.get('scan_snapshot'))}."
         case "read":
             return f"{step.actor} scans {_snapshot(had.get('scan_snapshot'))} and finds {_found(had)}."

@@ -42,6 +42,7 @@ class Shared(NamedTuple):
     table: TableState
     commands: int = 0
     compactions: int = 0
+    delete_rewrites: int = 0
     under_way: int = 0
     pending: tuple[object, ...] = ()  # ids that an INSERT under way will bring: the workload inserts each id once
     crashes: int = 0
@@ -133,6 +134,7 @@ class Setup:
     isolation: Isolation = Isolation.SNAPSHOT
     max_commands: int = 3
     max_compactions: int = 0
+    max_delete_rewrites: int = 0
     duplicates: bool = False
     fused: bool = False
     canonical: bool = True

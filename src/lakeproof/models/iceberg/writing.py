@@ -135,6 +135,30 @@ def rewritten(
     return Written(change, tuple(origins))
 
 
+def deletes_rewritten(table: TableState, shape: TableShape, *, command_id: str = "") -> Written | None:
+    """Every position delete of a data file in one delete file; `None`: no data file has two."""
+    by_file: dict[str, list[DeleteFile]] = {}
+    for delete in table.delete_files:
+        if delete.content is DeleteContent.POSITIONS and delete.positions:
+            by_file.setdefault(delete.positions[0][0], []).append(delete)
+    several = {path: files for path, files in by_file.items() if len(files) > 1 and table.has(path)}
+    if not several:
+        return None
+    merged = tuple(
+        files[0]._replace(path=f"+d{i}", positions=rows_of(pair for file in files for pair in file.positions or ()))
+        for i, files in enumerate(several.values())
+    )
+    change = TableChange(
+        command=Command.REWRITE_DELETES,
+        command_id=command_id,
+        scan_snapshot=table.snapshot_id,
+        scan_sequence_number=table.sequence_number,
+        added_delete_files=merged,
+        removed_delete_files=tuple(file for files in several.values() for file in files),
+    )
+    return Written(change)
+
+
 def new_file(index: int, rows: Sequence[Row], shape: TableShape) -> DataFile:
     """A data file that is not committed yet."""
     partition = partition_of(rows[0], shape)
