@@ -29,6 +29,22 @@ def test_the_last_state_shows_what_the_seed_printed() -> None:
         ],
     }
     assert state["expected"] == {"jack": "blue A"}
+    assert state["violation"] == {
+        "because": "the vector of p-0_b-0_data-1-l1 dangles; jack has 2 valid rows in levels 1 and above",
+        "version": 5,
+        "file ids": "p-0_b-0_data-1-l2, p-0_b-0_data-2-l1",
+        "vectors": "p-0_b-0_data-1-l1: [0]",
+        "row 1": "+I jack red A (sequence 0), data file: p-0_b-0_data-1-l2, level: 2, pos: 0",
+        "row 2": "+U jack blue A (sequence 1), data file: p-0_b-0_data-2-l1, level: 1, pos: 0",
+    }
+    assert all(step.state["violation"] == {} for step in trace.steps[:-1])
+
+
+def test_a_lost_write_shows_what_is_read_and_what_was_expected() -> None:
+    trace = trace_of("preset=two-writers-one-bucket", "consistent_read")
+    violation = trace.steps[-1].state["violation"]
+    assert (violation["because"], violation["version"]) == ("jack reads red A, expected: no row", 2)
+    assert violation["file ids"] == "p-0_b-0_data-1, p-0_b-0_data-2"
 
 
 def test_a_deleted_row_is_shown_as_deleted() -> None:

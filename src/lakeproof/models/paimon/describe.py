@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from lakeproof.models.paimon.bounds import Setup
+from lakeproof.models.paimon.lsm import read
+from lakeproof.models.paimon.properties import dangling, valid_keys
 from lakeproof.models.paimon.steps import place
 from lakeproof.models.paimon.world import Append, Bucket, Busy, Own, Plan, Rewrite, Row, Shared, Work, file_name
 
@@ -24,7 +28,56 @@ def describe(setup: Setup, names: tuple[str, ...], shared: Shared, owns: tuple[O
         view["queue"] = [work_in_words(setup, handed.change) for handed in shared.queue]
     for name, own in zip(names, owns, strict=True):
         view[name] = own_in_words(setup, own)
-    return view
+    return {**view, "violation": violation(setup, shared)}  # always there, so that a report shows its lines one by one
+
+
+def violation(setup: Setup, shared: Shared) -> dict[str, Any]:
+    """What is wrong with the head, if anything: because of what, and all of each bucket that it concerns."""
+    said, concerned = [], set()
+    for index, bucket in enumerate(shared.buckets):
+        for why in broken_vectors(setup, index, bucket):
+            said.append(why)
+            concerned.add(index)
+    for key, want, got in misread(setup, shared):
+        said.append(f"{key} reads {got}, expected: {want}")
+        concerned.add(setup.bucket_of_key[key])
+    if not said:
+        return {}
+    lines: dict[str, Any] = {"because": "; ".join(said), "version": shared.version}
+    for index in sorted(concerned):
+        prefix = f"{place(setup, index)} " if len(concerned) > 1 else ""
+        lines |= {prefix + name: line for name, line in in_lines(setup, index, shared.buckets[index]).items()}
+    return lines
+
+
+def in_lines(setup: Setup, index: int, bucket: Bucket) -> dict[str, str]:
+    """A bucket with a line for its files, one for its vectors, and one per row."""
+    view = bucket_in_words(setup, index, bucket)
+    vectors = ", ".join(f"{name}: {positions}" for name, positions in view["vectors"].items())
+    rows = {f"row {number}": row for number, row in enumerate(view["rows"], 1)}
+    return {"file ids": ", ".join(view["files"]) or "none", "vectors": vectors or "none", **rows}
+
+
+def broken_vectors(setup: Setup, index: int, bucket: Bucket) -> Iterator[str]:
+    """Vectors that dangle, and keys with more than one valid row above level 0."""
+    if not setup.dv_enabled:
+        return
+    for identity in dangling(bucket):
+        yield f"the vector of {place(setup, index)}_{file_name(identity)} dangles"
+    for key, count in Counter(valid_keys(bucket)).items():
+        if count > 1:
+            yield f"{key} has {count} valid rows in levels 1 and above"
+
+
+def misread(setup: Setup, shared: Shared) -> list[tuple[str, str, str]]:
+    """The keys that read otherwise than the ghost history says: (key, expected, read)."""
+    found = []
+    for key, want in zip(setup.keys, shared.expected, strict=True):
+        row = read(setup, shared.buckets[setup.bucket_of_key[key]], key, setup.read_vectors)
+        got = (row.col2, row.col3) if row else ("", "")
+        if got != want[:2]:
+            found.append((key, " ".join(want[:2]).strip() or "no row", " ".join(got).strip() or "no row"))
+    return found
 
 
 def bucket_in_words(setup: Setup, index: int, bucket: Bucket) -> dict[str, Any]:
