@@ -45,8 +45,3 @@ _numbers = count(1)
 def name() -> str:
     """A table name that no other test uses."""
     return f"t{next(_numbers)}"
-
-
-def files_below(folder: Path) -> set[str]:
-    """Every file below a folder, by its path from there."""
-    return {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()}

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark_files import files_below
 
-from conftest import files_below
 from lakeproof.errors import InvalidInput
 from lakeproof.spark.lake import Lake
 

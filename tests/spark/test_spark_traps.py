@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
+from spark_files import files_below
 
-from conftest import files_below
 from lakeproof.errors import InvalidInput
 from lakeproof.spark.lake import Lake
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pyspark import TaskContext
 from pyspark.sql import functions as F
+from spark_files import files_below
 
-from conftest import files_below
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg import types as iceberg
 from lakeproof.spark.lake import Lake

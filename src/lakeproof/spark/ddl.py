@@ -24,6 +24,7 @@ from lakeproof.spark.catalog import DEPENDENCIES, is_managed, lowered, table_pro
 from lakeproof.spark.engine import Append, Engine
 from lakeproof.spark.failures import spoken
 from lakeproof.spark.names import managed, qualified, spark_has
+from lakeproof.spark.portions import NAME_MAPPING
 from lakeproof.spark.types import to_iceberg_schema, to_iceberg_type
 from lakeproof.sql import statements as s
 
@@ -68,7 +69,7 @@ def _created(engine: Engine, made: s.CreateTable, name: str, schema: spark.Struc
     if made.comment:
         properties["comment"] = made.comment
     create_namespace(engine.catalog, name.rpartition(".")[0], if_not_exists=True)
-    return create_table(
+    table = create_table(
         engine.catalog,
         name,
         to_iceberg_schema(schema),
@@ -78,6 +79,16 @@ def _created(engine: Engine, made: s.CreateTable, name: str, schema: spark.Struc
         column_dependencies=options.get(DEPENDENCIES, lowered(dict(made.properties)).get(DEPENDENCIES, "")),
         if_not_exists=made.if_not_exists,
     )
+    if read_by_name(table):
+        # Spark's ORC writer leaves field ids out: other engines find the columns by this mapping.
+        mapping = table.schema().name_mapping.model_dump_json()
+        table = evolution.alter_properties(table, {NAME_MAPPING: mapping})
+    return table
+
+
+def read_by_name(table: Table) -> bool:
+    """Whether the table's own files carry no field ids."""
+    return table.properties.get("write.format.default", "parquet").lower() != "parquet"
 
 
 def _location(path: str | None) -> str | None:
@@ -136,6 +147,13 @@ def alter(engine: Engine, altered: s.Alter, table: Table) -> None:
     if not altered.changes:
         raise InvalidInput("a managed table has no such ALTER TABLE", place=f"table {altered.table}", hint=_ALTER_HINT)
     schema = [change for each in altered.changes for change in _schema_changes(engine, each, altered.table)]
+    kept = (evolution.AddColumn, evolution.MoveColumn, evolution.CommentColumn, evolution.WidenColumn)
+    if read_by_name(table) and not all(isinstance(change, kept) for change in schema):
+        raise InvalidInput(
+            "columns of ORC files are found by name, so they can be neither renamed nor dropped",
+            place=f"table {altered.table}",
+            hint="copy the rows into a Parquet table",
+        )
     if schema:
         table = evolution.alter_schema(table, schema)
     fields = [change for each in altered.changes for change in _partition_changes(each)]

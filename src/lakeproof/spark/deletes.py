@@ -65,21 +65,22 @@ def find_deletes(source: ScanSource) -> Deletes | None:
 class DeletingFileIndex(ManagedFileIndex):
     """A file index that gives every file its hidden values."""
 
-    def __init__(self, gateway: Gateway, source: ScanSource, deletes: Deletes) -> None:
-        super().__init__(gateway, source, deletes.hidden_schema)
+    def __init__(
+        self, gateway: Gateway, source: ScanSource, deletes: Deletes, only: frozenset[str] | None = None
+    ) -> None:
+        super().__init__(gateway, source, deletes.hidden_schema, only)
         self.deletes = deletes
 
     def groups(self, planned: ScanPlan) -> list[Group]:
         """Files without deleted positions share a group per set of equality deletes; the others stand alone."""
         paths = planned.files["path"].to_pylist()
         if not self.deletes.by_bitmap:
-            return [
-                Group((self.deletes.files[path], self.deletes.groups.get(path, 0)), [n]) for n, path in enumerate(paths)
-            ]
+            files, groups = self.deletes.files, self.deletes.groups
+            return [Group((files[paths[n]], groups.get(paths[n], 0)), [n]) for n in self.kept(planned)]
         dead = deleted_positions(self.source.table, _used(planned))
         alone, together = [], dict[int, list[int]]()
-        for number, path in enumerate(paths):
-            group = self.deletes.groups.get(path, 0)
+        for number in self.kept(planned):
+            path, group = paths[number], self.deletes.groups.get(paths[number], 0)
             if path in dead:
                 alone.append(Group((bitmap(dead[path]), group), [number]))
             else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -60,17 +60,27 @@ class ScanSource:
     def _plan(self, predicate: BooleanExpression) -> ScanPlan:
         return plan(self.table, predicate, snapshot_id=None if self.at_head else self.snapshot_id, case_sensitive=True)
 
+    def spelled(self, columns: Mapping[str, str]) -> ScanSource:
+        """The same source for a relation that spells its columns in another way."""
+        return ScanSource(self.table, self.snapshot_id, columns, self.key, at_head=self.at_head)
+
     def predicate(self, filters: Any) -> BooleanExpression:
         """Spark's filters as a predicate on this table."""
-        return predicate_of(items_of(filters), self.columns)
+        return self.predicate_of(items_of(filters))
+
+    def predicate_of(self, filters: Iterable[Any]) -> BooleanExpression:
+        """The same, of single expressions."""
+        return predicate_of(filters, self.columns)
 
 
 class ManagedFileIndex(JavaProxy):
     """The `FileIndex` of one source."""
 
-    def __init__(self, gateway: Gateway, source: ScanSource, hidden_schema: str = "") -> None:
+    def __init__(
+        self, gateway: Gateway, source: ScanSource, hidden_schema: str = "", only: frozenset[str] | None = None
+    ) -> None:
         super().__init__(gateway)
-        self.source = source
+        self.source, self.only = source, only
         # With a root path Spark would let INSERT write files beside the metadata; without one it refuses.
         self._no_roots = gateway.sequence(())
         struct = gateway.jvm.org.apache.spark.sql.types.StructType
@@ -79,7 +89,17 @@ class ManagedFileIndex(JavaProxy):
 
     def groups(self, planned: ScanPlan) -> list[Group]:
         """The planned files by the values of the hidden columns."""
-        return [Group((), range(planned.files.num_rows))]
+        return [Group((), self.kept(planned))]
+
+    def kept(self, planned: ScanPlan) -> Sequence[int]:
+        """The planned files that belong to this index, by number; another relation reads the rest."""
+        if self.only is None:
+            return range(planned.files.num_rows)
+        return [number for number, path in enumerate(planned.files["path"].to_pylist()) if path in self.only]
+
+    def statuses(self, planned: ScanPlan, files: Sequence[int]) -> Any:
+        """Some of the planned files as Spark lists them."""
+        return _statuses(self.gateway, Group((), files), _status_texts(planned.files))
 
     @from_java
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:
@@ -118,7 +138,8 @@ class ManagedFileIndex(JavaProxy):
 
     def toString(self) -> str:
         """The key: equal keys are equal relations, so that a cached DataFrame is found again."""
-        return f"lakeproof {self.source.key}"
+        part = "" if self.only is None else f" part {hash(self.only)}"
+        return f"lakeproof {self.source.key}{part}"
 
     class Java:
         """What py4j reads."""
@@ -128,10 +149,7 @@ class ManagedFileIndex(JavaProxy):
 
 def directories(gateway: Gateway, files: pa.Table, groups: Sequence[Group]) -> Any:
     """The groups as Spark's `Seq[PartitionDirectory]`; many come in one call, which only a bitmap prevents."""
-    statuses = [
-        f'{{"path":{json.dumps(for_spark(path))},"length":{size}}}'
-        for path, size in zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True)
-    ]
+    statuses = _status_texts(files)
     few = len(groups) <= 4
     alone = [group for group in groups if few or any(isinstance(value, bytes) for value in group.hidden)]
     together = [] if few else [g for g in groups if not any(isinstance(value, bytes) for value in g.hidden)]
@@ -144,9 +162,20 @@ def directories(gateway: Gateway, files: pa.Table, groups: Sequence[Group]) -> A
     return gateway.jvm.PythonUtils.toSeq(found)
 
 
-def _directory(gateway: Gateway, group: Group, statuses: Sequence[str]) -> Any:
+def _status_texts(files: pa.Table) -> list[str]:
+    return [
+        f'{{"path":{json.dumps(for_spark(path))},"length":{size}}}'
+        for path, size in zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True)
+    ]
+
+
+def _statuses(gateway: Gateway, group: Group, statuses: Sequence[str]) -> Any:
     text = f"[{','.join(statuses[number] for number in group.files)}]"
-    files = gateway.built(text, gateway.class_of("[Lorg.apache.hadoop.fs.FileStatus;"))
+    return gateway.built(text, gateway.class_of("[Lorg.apache.hadoop.fs.FileStatus;"))
+
+
+def _directory(gateway: Gateway, group: Group, statuses: Sequence[str]) -> Any:
+    files = _statuses(gateway, group, statuses)
     row = gateway.named(f"{CATALYST}expressions.GenericInternalRow")(gateway.array("java.lang.Object", group.hidden))
     return gateway.named(f"{SOURCES}PartitionDirectory").apply(row, files)
 

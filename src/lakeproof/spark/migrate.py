@@ -8,6 +8,7 @@ from lakeproof.iceberg.tables import PartitionBy, create_table, drop_table
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.gateway import CATALYST, items_of
 from lakeproof.spark.names import managed, qualified, spark_has
+from lakeproof.spark.paths import from_spark
 from lakeproof.spark.types import to_iceberg_schema
 
 
@@ -23,12 +24,10 @@ def migrate(engine: Engine, name: str) -> int:
     provider = str(known.provider().get())
     if provider.lower() != "parquet":
         raise InvalidInput(f"`{full}` is {provider}, and only Parquet tables can be migrated")
-    location = known.location().toString()
+    location = from_spark(known.location().toString(), "file://")
     parts = [PartitionBy(column) for column in items_of(known.partitionColumnNames())]
     schema = to_iceberg_schema(gateway.spark.table(full).schema)
-    made = create_table(
-        engine.catalog, full, schema, partition_by=parts, location=location.replace("file:/", "file:///", 1)
-    )
+    made = create_table(engine.catalog, full, schema, partition_by=parts, location=location)
     try:
         done = add_files(made, [made.location()])
     except BaseException:

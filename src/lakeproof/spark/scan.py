@@ -15,6 +15,7 @@ from lakeproof.spark.columns import ScanColumn, history_of, metadata_names, scan
 from lakeproof.spark.deletes import ROW_INDEX, Deletes, DeletingFileIndex, find_deletes, without_deleted
 from lakeproof.spark.file_index import ManagedFileIndex, ScanSource
 from lakeproof.spark.gateway import CATALYST, SOURCES, Gateway
+from lakeproof.spark.portions import AdoptedFileIndex, Portion, named_columns, portions_of, scan_names
 from lakeproof.spark.types import FIELD_ID
 
 _FORMATS = {"PARQUET": "parquet.ParquetFileFormat", "ORC": "orc.OrcFileFormat"}
@@ -60,13 +61,44 @@ class Scans:
         known = metadata_names(columns, table.schema() if at_head else _schema_at(table, snapshot_id))
         source = ScanSource(table, snapshot_id, known, key, at_head=at_head)
         deletes = find_deletes(source) if _may_have_deletes(table, snapshot_id) else None
-        rows = self._rows(table, source, columns, deletes)
-        return Scan(rows.select(*[column.shown() for column in columns]), source)
+        parts = [self._portion(source, schema, columns, deletes, portion) for portion in portions_of(source)]
+        rows = parts[0]
+        for part in parts[1:]:
+            rows = rows.unionAll(part)
+        return Scan(rows, source)
 
-    def _rows(self, table: Table, source: ScanSource, columns: list[ScanColumn], deletes: Deletes | None) -> DataFrame:
+    def _portion(
+        self, source: ScanSource, schema: Schema, columns: list[ScanColumn], deletes: Deletes | None, portion: Portion
+    ) -> DataFrame:
+        """One portion of the files, under the names and types of the table."""
+        if not portion.by_name:
+            rows = self._rows(source, columns, deletes, portion)
+            return rows.select(*[column.shown() for column in columns])
+        if deletes is not None:
+            raise InvalidInput(
+                "rows of files without field ids were deleted by position or value",
+                place=f"table {source.label}",
+                hint="rewrite the adopted files first",
+            )
+        named = named_columns(schema, source.table, portion)
+        by_name = source.spelled(dict(scan_names(named)))
+        read = spark.StructType([column.read for column in named if column.read is not None])
+        if portion.spec_id is None:
+            index = ManagedFileIndex(self.gateway, by_name, only=portion.paths)
+            rows = self.relation(source.table, index, read, portion.file_format)
+        else:
+            adopted = AdoptedFileIndex(self.gateway, by_name, portion, named)
+            data = spark.StructType([field for field in read.fields if field.name not in adopted.fields])
+            rows = self.relation(source.table, adopted, data, portion.file_format)
+        return rows.select(*[column.shown() for column in named])
+
+    def _rows(
+        self, source: ScanSource, columns: list[ScanColumn], deletes: Deletes | None, portion: Portion
+    ) -> DataFrame:
         read = [column.read for column in columns]
         if deletes is None:
-            return self.relation(table, ManagedFileIndex(self.gateway, source), spark.StructType(read))
+            index = ManagedFileIndex(self.gateway, source, only=portion.paths)
+            return self.relation(source.table, index, spark.StructType(read))
         named = {field.metadata[FIELD_ID]: field.name for field in read}
         for each in deletes.equality:
             for field_id in each.field_ids:
@@ -77,19 +109,22 @@ class Scans:
                         hint="let that engine compact the table first",
                     )
         schema = spark.StructType([*read, spark.StructField(ROW_INDEX, spark.LongType(), True)])
-        rows = self.relation(table, DeletingFileIndex(self.gateway, source, deletes), schema)
+        rows = self.relation(source.table, DeletingFileIndex(self.gateway, source, deletes, portion.paths), schema)
         return without_deleted(rows, deletes, named)
 
-    def relation(self, table: Table, index: ManagedFileIndex, schema: spark.StructType) -> DataFrame:
+    def relation(
+        self, table: Table, index: ManagedFileIndex, schema: spark.StructType, file_format: str = "PARQUET"
+    ) -> DataFrame:
         """The files of an index as rows of `schema`, hidden columns behind it."""
         gateway = self.gateway
-        file_format = gateway.named(f"{SOURCES}{_FORMATS[_format_of(table)]}")()
+        if file_format not in _FORMATS:
+            raise InvalidInput(f"Spark cannot read {file_format} files here", place=f"table {'.'.join(table.name())}")
         relation = gateway.named(f"{SOURCES}HadoopFsRelation")(
             index,
             index.hidden_schema,
             gateway.java_schema(schema),
             gateway.none,
-            file_format,
+            gateway.named(f"{SOURCES}{_FORMATS[file_format]}")(),
             gateway.scala_map({}),
             gateway.session,
         )
@@ -145,7 +180,3 @@ def _schema_at(table: Table, snapshot_id: int | None) -> Schema:
     if snapshot is None or snapshot.schema_id is None:
         return table.schema()
     return table.schemas().get(snapshot.schema_id, table.schema())
-
-
-def _format_of(table: Table) -> str:
-    return table.properties.get("write.format.default", "parquet").upper()

@@ -11,6 +11,8 @@ import uuid
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.orc as orc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark
@@ -47,11 +49,19 @@ def write_rows(gateway: Gateway, table: Table, rows: DataFrame) -> Written:
             files = write_in_workers(with_parts, names, folder, table)
         else:
             paths = native_paths(gateway, with_parts, names, folder, table)
-            files = [WrittenFile(path, partition_of(path, table), file_format=_format(table)) for path in paths]
+            files = [_written(table, path) for path in paths]
         return Written(described(table, files), folder)
     except BaseException:
         remove_folder(gateway, folder)
         raise
+
+
+def _written(table: Table, path: str) -> WrittenFile:
+    if _format(table) == "parquet":
+        return WrittenFile(path, partition_of(path, table))
+    with table.io.new_input(path).open() as stream:
+        count = orc.ORCFile(pa.BufferReader(stream.read())).nrows
+    return WrittenFile(path, partition_of(path, table), file_format=_format(table), record_count=count)
 
 
 def new_folder(table: Table) -> str:
@@ -66,18 +76,18 @@ def remove_folder(gateway: Gateway, folder: str) -> None:
     path.getFileSystem(gateway.session.sessionState().newHadoopConf()).delete(path, True)
 
 
-def tagged(rows: DataFrame, table: Table) -> DataFrame:
+def tagged(rows: DataFrame, table: Table, *, checked: bool = True) -> DataFrame:
     """The table's columns by name, cast to its types, with field ids; `DataFrame.to` would lose them on the way.
 
     Pruning trusts column dependencies: a row that breaks one would silently be missing from answers. So each
     dependent column carries a check that stops the write. The check is part of the column, not a filter: Spark could
-    move a filter below a join, to rows that are never written.
+    move a filter below a join, to rows that are never written. Rows that are only moved need not be `checked` again.
     """
     schema = table.schema()
     fields = to_spark_schema(schema).fields
     typed = rows.select(*[F.col(_given(rows, f.name, fields)).cast(f.dataType).alias(f.name) for f in fields])
     columns = {field.name: F.col(f"`{field.name}`") for field in fields}
-    for dependency in table_dependencies(table):
+    for dependency in table_dependencies(table) if checked else ():
         source, destination = schema.find_field(dependency.source), schema.find_field(dependency.destination)
         value = columns[destination.name]
         expected = _expected(dependency, source, destination)

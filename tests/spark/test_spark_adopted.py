@@ -1,0 +1,140 @@
+"""Files that somebody else wrote: adopted Parquet files, ORC tables, and deletes of other engines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.delete_files import write_position_deletes
+from lakeproof.iceberg.produce import FileChange, Producer
+from lakeproof.iceberg.swap import swap
+from lakeproof.iceberg.types import DataFile, DataFileContent, FileFormat, Record
+from lakeproof.spark import deletes
+from lakeproof.spark.lake import Lake
+
+pytestmark = pytest.mark.spark
+Rows = Callable[[str], list[tuple[Any, ...]]]
+
+
+def test_adopted_files_are_read_by_name_with_their_folder_s_values(lake: Lake, rows: Rows, name: str) -> None:
+    lake.sql(f"create table {name} (id bigint, v string, day int, p string) using parquet partitioned by (day, p)")
+    lake.sql(
+        f"insert into {name} select id, concat('v', id), cast(20240131 + id % 2 as int), "
+        "if(id % 3 = 0, null, concat('p', id % 3)) from range(12)"
+    )
+    before = sorted(rows(f"select * from {name}"), key=str)
+    assert rows(f"call system.migrate('{name}')") == [(6,)]
+    assert sorted(rows(f"select * from {name}"), key=str) == before
+    assert rows(f"select count(*), min(id), max(v) from {name} where p = 'p1' and day = 20240131") == [
+        (2, 4, "v4")
+    ]
+    pruned = lake.sql(f"select id from {name} where p = 'p1' and day = 20240131")
+    assert sorted(row.id for row in pruned.collect()) == [4, 10]
+    assert rows(f"select count(id) from {name} where p is null and id >= 6") == [(2,)]
+    assert rows(f"select count(id) from {name} where p = 'p1' or id = 0") == [(5,)]
+    lake.sql(f"alter table {name} rename column v to w")
+    lake.sql(f"alter table {name} add column extra int first")
+    lake.sql(f"insert into {name} values (7, 100, 'new', 20240201, 'p1')")
+    assert rows(f"select extra, id, w, p from {name} where id >= 11 order by id") == [
+        (None, 11, "v11", "p2"),
+        (7, 100, "new", "p1"),
+    ]
+    assert rows(f"select count(*) from {name} where w = 'v3' and extra is null") == [(1,)]
+    assert rows(f"select count(id) from {name}") == [(13,)]
+    assert lake.engine.load(f"default.{name}").scan().to_arrow().num_rows == 13
+
+
+def test_add_files_adopts_a_folder_as_one_snapshot(lake: Lake, rows: Rows, name: str, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1, 2], "v": ["a", "b"]}), tmp_path / "one.parquet")
+    pq.write_table(pa.table({"id": [3]}), tmp_path / "two.parquet")
+    lake.sql(f"create table {name} (id bigint, v string) using iceberg")
+    assert rows(f"call system.add_files('{name}', '{tmp_path}')") == [(2, 3)]
+    assert rows(f"select * from {name} order by id") == [(1, "a"), (2, "b"), (3, None)]
+    assert rows(f"select id from {name} where v = 'b'") == [(2,)]
+    with pytest.raises(InvalidInput, match="already"):
+        lake.sql(f"call system.add_files('{name}', '{tmp_path}/one.parquet')")
+    with pytest.raises(InvalidInput, match="there is no such file"):
+        lake.sql(f"call system.add_files('{name}', '{tmp_path}/nothing')")
+
+
+def test_an_orc_table_is_managed_and_pruned_by_partition_only(lake: Lake, rows: Rows, name: str) -> None:
+    lake.sql(
+        f"create table {name} (id bigint, p string) using orc options (addTableManagement 'true') partitioned by (p)"
+    )
+    lake.sql(f"insert into {name} select id, concat('p', id % 2) from range(10)")
+    assert rows(f"select sum(id) from {name} where p = 'p1'") == [(25,)]
+    assert len(lake.table(name).plan("p = 'p1'").files) < len(lake.table(name).plan().files)
+    assert len(lake.table(name).plan("id = 1000").files) == len(lake.table(name).plan().files)
+    assert all(file.path.endswith(".orc") for file in lake.table(name).plan().files)
+    with pytest.raises(InvalidInput, match="by name"):
+        lake.sql(f"alter table {name} rename column id to number")
+
+
+@pytest.mark.parametrize("by_bitmap", [True, False], ids=["bitmap", "anti-join"])
+def test_position_deletes_leave_their_rows_out(
+    lake: Lake, rows: Rows, name: str, by_bitmap: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not by_bitmap:
+        monkeypatch.setattr(deletes, "FILES_LIMIT", 0)
+    lake.sql(f"create table {name} (id bigint, v string) using iceberg")
+    lake.sql(f"insert into {name} select id, concat('v', id) from range(0, 100, 1, 1)")
+    lake.sql(f"insert into {name} select id, concat('v', id) from range(100, 200, 1, 1)")
+    table = lake.engine.load(f"default.{name}")
+    files = {row["path"]: row for row in lake.table(name).plan().scan.files.to_pylist()}
+    path = next(p for p in files if "v5" in str(pq.read_table(p.removeprefix("file://"), partitioning=None)["v"][5]))
+    gone = np.array([0, 5, 6, 7, 13, 14, 99], np.int64)
+    commit_deletes(table, write_position_deletes(table, path, gone))
+    assert rows(f"select count(id), sum(id) from {name}") == [(193, sum(range(200)) - int(gone.sum()))]
+    assert rows(f"select id from {name} where id between 4 and 8 order by id") == [(4,), (8,)]
+    assert rows(f"select count(*) from {name}") == [(193,)]
+    assert rows(f"select v from {name} where id = 113") == [("v113",)]
+
+
+def test_equality_deletes_of_another_engine_are_applied(lake: Lake, rows: Rows, name: str) -> None:
+    lake.sql(f"create table {name} (id bigint, v string, p string) using iceberg partitioned by (p)")
+    lake.sql(f"insert into {name} values (1, 'a', 'x'), (2, null, 'x'), (3, 'a', 'y'), (4, 'b', 'x')")
+    table = lake.engine.load(f"default.{name}")
+    commit_deletes(table, equality_delete(table, {"v": ["a", None]}, ids=(2,), partition=("x",)))
+    lake.sql(f"insert into {name} values (5, 'a', 'x')")
+    assert rows(f"select id from {name} order by id") == [(3,), (4,), (5,)]
+    assert rows(f"select count(*) from {name} where v = 'a'") == [(2,)]
+    assert rows(f"select id from {name} where p = 'x' order by id") == [(4,), (5,)]
+
+
+def commit_deletes(table: Any, *files: DataFile) -> None:
+    """One snapshot that adds delete files, as another engine would make it."""
+    head = table.current_snapshot()
+    snapshot = Producer(table).produce(table, head, FileChange("delete", added_delete_files=files))
+    swap(table, snapshot, branch="main", head_id=head.snapshot_id)
+
+
+def equality_delete(
+    table: Any, values: dict[str, list[Any]], *, ids: tuple[int, ...], partition: tuple[Any, ...]
+) -> DataFile:
+    """A delete file that names values of columns."""
+    path = f"{table.location()}/data/equality-{len(values)}.parquet"
+    fields = [
+        pa.field(name, pa.string(), True, {"PARQUET:field_id": str(i)}) for name, i in zip(values, ids, strict=True)
+    ]
+    found = pa.table(list(values.values()), schema=pa.schema(fields))
+    with table.io.new_output(path).create() as stream:
+        pq.write_table(found, stream)
+    file = DataFile.from_args(
+        content=DataFileContent.EQUALITY_DELETES,
+        file_path=path,
+        file_format=FileFormat.PARQUET,
+        partition=Record(*partition),
+        record_count=found.num_rows,
+        file_size_in_bytes=len(table.io.new_input(path)),
+        equality_ids=list(ids),
+        column_sizes={}, value_counts={}, null_value_counts={}, nan_value_counts={}, lower_bounds={}, upper_bounds={},
+    )  # fmt: skip
+    file.spec_id = table.spec().spec_id
+    return file
