@@ -1,0 +1,130 @@
+"""What each policy makes of the presets, and what the checks of overwrites and metadata-only deletes are for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from iceberg_runs import LAKEPROOF, READS, holds, searched, violated
+
+from lakeproof.commit.change import Command
+from lakeproof.commit.policy import POLICIES, Line, Policy
+from lakeproof.models.iceberg import PRESETS
+
+HOLDS: set[str] = set()
+ISOLATION = {"isolation_kept"}
+VERDICTS = {
+    # preset: what iceberg-spark, iceberg-spark-fixed, pyiceberg and lakeproof violate
+    "undelete": (READS, HOLDS, HOLDS, HOLDS),
+    "undelete-serializable": (HOLDS, HOLDS, HOLDS, HOLDS),
+    "write-skew": (ISOLATION, HOLDS, HOLDS, HOLDS),
+    "lost-delete": (HOLDS, HOLDS, READS, HOLDS),
+    "compaction": (READS, HOLDS, HOLDS, HOLDS),
+    "two-keys": (READS, HOLDS, HOLDS, HOLDS),
+    "three-writers": (READS, HOLDS, HOLDS, HOLDS),
+    "everything": (ISOLATION, ISOLATION, ISOLATION, HOLDS),
+}
+
+
+def test_every_preset_is_listed() -> None:
+    assert list(VERDICTS) == list(PRESETS)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("preset", [name for name in VERDICTS if name != "everything"])
+def test_what_a_preset_violates(preset: str, policy: str) -> None:
+    verdict = searched(policy, preset=preset)
+    expected = VERDICTS[preset][list(POLICIES).index(policy)]
+    assert violated(verdict) == expected
+    assert verdict.exhausted
+    assert verdict.verdict == ("violated" if expected else "holds")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", POLICIES)
+def test_everything_at_once(policy: str) -> None:
+    verdict = searched(policy, preset="everything")
+    assert violated(verdict) - {"consistent_read"} == VERDICTS["everything"][list(POLICIES).index(policy)]
+    assert verdict.exhausted
+
+
+def test_the_undelete_is_the_published_one() -> None:
+    found = searched("iceberg-spark", preset="undelete").property("consistent_read")
+    assert (found.depth, found.alone, found.seed_name) == (14, False, "ConsistentRead")
+    assert found.trace is not None
+    by_writer = [(step.actor, step.step, step.label) for step in found.trace.steps if step.step == "start"]
+    assert [label.split()[0] for _, _, label in by_writer] == ["INSERT", "UPDATE", "DELETE"]
+    assert by_writer[1][0] != by_writer[2][0]
+    assert found.trace.steps[-1].state["table"]["rows"] == [["jack", "blue", "A"]]
+
+
+def test_write_skew_reads_right_and_is_in_no_serial_order() -> None:
+    verdict = searched("iceberg-spark", preset="write-skew")
+    assert verdict.property("consistent_read").verdict == "holds"
+    skew = verdict.property("isolation_kept")
+    assert skew.trace is not None
+    assert skew.trace.steps[-1].state["table"]["rows"] == []
+    assert {step.label.split(" WHERE ")[0] for step in skew.trace.steps if step.step == "start"} == {"DELETE FROM t"}
+
+
+def test_pyiceberg_loses_a_delete_because_it_looks_at_the_newest_snapshot_alone() -> None:
+    found = searched("pyiceberg", preset="lost-delete").property("consistent_read")
+    assert found.trace is not None
+    commits = [step.actor for step in found.trace.steps if step.step == "swap"]
+    assert commits == ["writer-2", "writer-3", "writer-1"]  # the delete, an append that hides it, the rewrite
+    assert ["sarah", "red", "A"] in found.trace.steps[-1].state["table"]["rows"]
+
+
+@pytest.mark.parametrize("isolation", ["snapshot", "serializable"])
+def test_lakeproof_beside_spark_commits_no_anomaly_of_its_own(isolation: str) -> None:
+    """On a shared table the other engine's own hole stays, but no commit of ours makes it worse."""
+    beside = {"policy_of_writer_2": "iceberg-spark", "isolation": isolation, "max_compactions": 1}
+    verdict = searched(**beside)
+    found = verdict.property("isolation_kept")
+    if isolation == "serializable":
+        assert holds(verdict)
+    else:
+        assert found.trace is not None
+        assert found.trace.steps[-1].actor == "writer-2"
+
+
+# ---------------------------------------------------------------- overwrites and deletes of whole files
+
+
+def unasked(check: str, command: Command) -> Policy:
+    """`lakeproof`, but of this one command it does not ask the check."""
+    lines: list[Line] = []
+    for line in LAKEPROOF.lines:
+        if command in line.commands:
+            kept = (tuple(name for name in names if name != check) for names in line[2:])
+            lines.append(Line((command,), line.mode, *kept))
+            line = line._replace(commands=tuple(one for one in line.commands if one is not command))
+        lines.append(line)
+    return replace(LAKEPROOF, name=f"lakeproof, no {check} of {command}", lines=tuple(lines))
+
+
+REPLACING = {
+    "overwrite": Command.OVERWRITE,
+    "overwrite-partition": Command.OVERWRITE,
+    "overwrite-dynamic": Command.OVERWRITE_PARTITIONS,
+    "metadata-delete": Command.METADATA_DELETE,
+}
+IN_PARTITIONS = {"num_keys": 2, "initial": "two-files", "partitioned": True, "predicates": "id", "duplicates": True}
+RUN = {**IN_PARTITIONS, "max_write_ops": 2, "lean": False, "measure_aborts": False}
+
+
+@pytest.mark.parametrize("kind", REPLACING)
+@pytest.mark.parametrize(
+    ("check", "isolation", "compactions"),
+    [
+        pytest.param("target_rows", "snapshot", 0, id="a row has a new version elsewhere"),
+        pytest.param("replaced_files", "snapshot", 1, id="a compaction moved the rows", marks=pytest.mark.slow),
+        pytest.param("new_rows_match", "serializable", 0, id="a row was added"),
+    ],
+)
+def test_each_check_of_an_overwrite_is_needed(kind: str, check: str, isolation: str, compactions: int) -> None:
+    parameters: dict[str, Any] = {**RUN, "isolation": isolation, "max_compactions": compactions}
+    parameters["commands"] = f"insert,update,delete,{kind}"
+    assert holds(searched(**parameters))
+    assert "isolation_kept" in violated(searched(unasked(check, REPLACING[kind]), **parameters))
