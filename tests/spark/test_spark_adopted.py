@@ -27,7 +27,7 @@ def test_adopted_files_are_read_by_name_with_their_folder_s_values(lake: Lake, r
     lake.sql(f"create table {name} (id bigint, v string, day int, p string) using parquet partitioned by (day, p)")
     lake.sql(
         f"insert into {name} select id, concat('v', id), cast(20240131 + id % 2 as int), "
-        "if(id % 3 = 0, null, concat('p', id % 3)) from range(12)"
+        "if(id % 3 = 0, null, concat('p', id % 3)) from range(0, 12, 1, 1)"
     )
     before = sorted(rows(f"select * from {name}"), key=str)
     assert rows(f"call system.migrate('{name}')") == [(6,)]
