@@ -45,6 +45,7 @@ KINDS = (
     "metadata-delete",
     "upsert",
 )
+_WHOLE_PARTITIONS = ("overwrite-partition", "overwrite-dynamic", "metadata-delete")
 PARAMETERS: dict[str, Parameter] = {
     "num-writers": Parameter("count", "2", "how many writers there are; each also compacts"),
     "max-write-ops": Parameter("count", "3", "commands in all"),
@@ -108,6 +109,7 @@ PRESETS: dict[str, dict[str, str]] = {
     "everything": {
         "commands": "insert,update,delete,merge,delete-exists,insert-select,overwrite,overwrite-partition",
         "num-keys": "2",
+        "partitioned": "true",
         "initial": "one-file",
         "max-compactions": "1",
         "max-write-ops": "2",
@@ -242,8 +244,9 @@ def _kinds(word: Mapping[str, str], *, partitioned: bool) -> list[str]:
     for kind in chosen:
         if kind not in KINDS:
             raise values.unknown("Iceberg", "command", kind, KINDS, place=f"--set commands={word['commands']}")
-    if "metadata-delete" in chosen and not partitioned:
-        text = "metadata-delete drops whole files, so the table must be partitioned"
+    whole = [kind for kind in chosen if kind in _WHOLE_PARTITIONS]
+    if whole and not partitioned:
+        text = f"{whole[0]} replaces whole partitions, so the table must be partitioned"
         raise InvalidInput(text, place=f"--set commands={word['commands']}", hint="--set partitioned=true")
     switched = {"update": "allow-updates", "delete": "allow-deletes"}
     return [kind for kind in chosen if kind not in switched or values.switch(switched[kind], word[switched[kind]])]
