@@ -36,6 +36,14 @@ def worker_paths(
     return [(row["path"], row["partition"]) for row in map_in_arrow(rows, writer, _RESULT).collect()]
 
 
+def driver_files(rows: Any, names: Sequence[str], folder: str, table: Table) -> list[WrittenFile]:
+    """The rows of an Arrow table as Parquet files below `folder`, one for each partition, written where they are."""
+    codec = table.properties.get("write.parquet.compression-codec", "zstd")
+    writer = _writer(list(names), folder, table.schema().as_arrow(), codec)
+    written = [row for batch in writer(iter(rows.to_batches())) for row in batch.to_pylist()]
+    return [WrittenFile(row["path"], _partition(row["partition"], table)) for row in written]
+
+
 def map_in_arrow(rows: DataFrame, function: Any, result: str) -> DataFrame:
     """`DataFrame.mapInArrow` without its need for pandas."""
     udf = UserDefinedFunction(

@@ -76,16 +76,18 @@ def remove_folder(gateway: Gateway, folder: str) -> None:
     path.getFileSystem(gateway.session.sessionState().newHadoopConf()).delete(path, True)
 
 
-def tagged(rows: DataFrame, table: Table, *, checked: bool = True) -> DataFrame:
+def tagged(rows: DataFrame, table: Table, *, checked: bool = True, more: Sequence[str] = ()) -> DataFrame:
     """The table's columns by name, cast to its types, with field ids; `DataFrame.to` would lose them on the way.
 
     Pruning trusts column dependencies: a row that breaks one would silently be missing from answers. So each
     dependent column carries a check that stops the write. The check is part of the column, not a filter: Spark could
     move a filter below a join, to rows that are never written. Rows that are only moved need not be `checked` again.
+    `more` are columns that come along as they are.
     """
     schema = table.schema()
     fields = to_spark_schema(schema).fields
-    typed = rows.select(*[F.col(_given(rows, f.name, fields)).cast(f.dataType).alias(f.name) for f in fields])
+    own = [name for name in rows.columns if name not in more]
+    typed = rows.select(*[F.col(_given(own, f.name, fields)).cast(f.dataType).alias(f.name) for f in fields], *more)
     columns = {field.name: F.col(f"`{field.name}`") for field in fields}
     for dependency in table_dependencies(table) if checked else ():
         source, destination = schema.find_field(dependency.source), schema.find_field(dependency.destination)
@@ -97,14 +99,15 @@ def tagged(rows: DataFrame, table: Table, *, checked: bool = True) -> DataFrame:
         columns[destination.name] = F.when(same, value).otherwise(F.raise_error(message).cast(kind))
     return typed.select(
         *[columns[f.name].alias(f.name, metadata={FIELD_ID: f.metadata[FIELD_ID]}) for f in fields],
+        *more,
     )
 
 
-def _given(rows: DataFrame, name: str, fields: Sequence[spark.StructField]) -> str:
-    given = {column.lower(): column for column in rows.columns}
+def _given(own: Sequence[str], name: str, fields: Sequence[spark.StructField]) -> str:
+    given = {column.lower(): column for column in own}
     if name.lower() not in given or len(given) != len(fields):
         raise InvalidInput(
-            f"the rows have the columns {', '.join(rows.columns)}",
+            f"the rows have the columns {', '.join(own)}",
             hint=f"the table has {', '.join(field.name for field in fields)}",
         )
     return f"`{given[name.lower()]}`"

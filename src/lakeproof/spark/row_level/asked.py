@@ -77,8 +77,6 @@ def asked(engine: Engine, table: Table, rows: DataFrame, target: PlacedFileIndex
             found = own if found is None else any_of([found, own])
         elif (source := sources.get(key)) is not None and _same_table(source, table):
             reads.append(_predicate(engine, table, source, conjuncts))
-    if _reads_a_cache(rows):  # what Spark kept of the table hides the scan that it came from
-        reads.append(ALWAYS)
     return Asked(found, tuple(dict.fromkeys(reads)))
 
 
@@ -113,6 +111,8 @@ def _scans(gateway: Gateway, plan: Any, above: tuple[Any, ...] = ()) -> Iterator
         relation = plan.relation()
         if relation.getClass().getSimpleName() == "HadoopFsRelation":
             yield str(relation.location().toString()), list(above)
+    elif kind.startswith("InMemoryRelation"):  # what Spark keeps in memory hides the scan that it came from
+        yield from _scans(gateway, plan.cacheBuilder().logicalPlan())
     else:
         above = ()
     for child in items_of(plan.children()):
@@ -127,10 +127,6 @@ def _conjuncts(gateway: Gateway, condition: Any) -> Iterator[Any]:
         yield from _conjuncts(gateway, condition.right())
     elif not gateway.module(f"{CATALYST}expressions.SubqueryExpression").hasSubquery(condition):
         yield condition
-
-
-def _reads_a_cache(rows: DataFrame) -> bool:
-    return "InMemoryRelation" in str(rows._jdf.queryExecution().optimizedPlan().toString())
 
 
 def expression_of(predicate: Any) -> Expression:

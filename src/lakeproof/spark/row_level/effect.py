@@ -11,23 +11,24 @@ from pyspark.sql import DataFrame
 from lakeproof.commit import Policy
 from lakeproof.filters import ALWAYS, NEVER, Expression, any_of
 from lakeproof.format import DataFile
+from lakeproof.iceberg.predicates import from_filter
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.row_level.asked import Asked, condition_of
+from lakeproof.spark.row_level.new_rows import NewRows
 from lakeproof.spark.row_level.places import Found, PlacedScan, places_in
 
 
 class Effect(NamedTuple):
     """Rows that are removed or rewritten, the rows that take their place or are new, and what was read for it.
 
-    `whole` are files that go as they are, without a look at their rows; `kept_in_memory` is released at the end.
+    `whole` are files that go as they are, without a look at their rows.
     """
 
     targets: Found
-    new_rows: DataFrame | None = None
+    new_rows: NewRows | None = None
     reads: Found = {}  # noqa: RUF012 - never changed
     conflict_filter: Expression = ALWAYS
     whole: tuple[DataFile, ...] = ()
-    kept_in_memory: tuple[DataFrame, ...] = ()
 
     @property
     def is_nothing(self) -> bool:
@@ -36,8 +37,8 @@ class Effect(NamedTuple):
 
     def release(self) -> None:
         """Spark forgets what it kept for this effect."""
-        for rows in self.kept_in_memory:
-            rows.unpersist()
+        if self.new_rows is not None:
+            self.new_rows.release()
 
 
 def conflict_filter(said: Asked, policy: Policy, *, more: Sequence[Expression] = ()) -> Expression:
@@ -52,6 +53,13 @@ def rows_read(scan: PlacedScan, said: Asked, targets: Found) -> Found:
         return {}
     found = scan.found(places_in(scan.rows.filter(condition_of(any_of(said.reads)))))
     return without(found, targets)
+
+
+def bytes_read(scan: PlacedScan, said: Asked) -> int:
+    """The bytes of the files that the target's predicate leaves."""
+    if said.target is None:
+        return 0
+    return scan.files.source.planned(from_filter(said.target)).bytes_kept
 
 
 def without(found: Found, others: Found) -> Found:

@@ -6,6 +6,7 @@ A place is one long, the file's number above, the position below: it leaves Spar
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -110,9 +111,13 @@ def head_source(engine: Engine, table: Table) -> ScanSource:
     return source
 
 
-def deleted_in(table: Table, planned: ScanPlan) -> Found:
-    """The positions that delete files and vectors take from the planned files."""
-    used = pc.unique(pc.list_flatten(planned.files["delete_files"])).sort()
+def deleted_in(table: Table, planned: ScanPlan, only: Iterable[str] | None = None) -> Found:
+    """The positions that delete files and vectors take from the planned files: all, or these."""
+    files = planned.files
+    if only is not None:
+        wanted = pa.array(list(only), pa.large_string())
+        files = files.filter(pc.is_in(files["path"], wanted))
+    used = pc.unique(pc.list_flatten(files["delete_files"])).sort()
     return deleted_positions(table, planned.delete_files.take(used))
 
 

@@ -27,6 +27,7 @@ from lakeproof.iceberg.types import Table
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.row_level.delete import delete_effect
 from lakeproof.spark.row_level.effect import Effect
+from lakeproof.spark.row_level.update import update_effect
 from lakeproof.spark.row_level.written import Prepared, prepared, unused_files
 from lakeproof.spark.write import remove_folder
 from lakeproof.sql.statements import Delete, Merge, Update
@@ -70,6 +71,8 @@ def run_row_level(engine: Engine, name: str, statement: Update | Delete | Merge)
 def _understood(engine: Engine, name: str, statement: Update | Delete | Merge) -> tuple[Command, Find]:
     if isinstance(statement, Delete):
         return Command.DELETE, lambda table, policy: delete_effect(engine, table, name, statement, policy)
+    if isinstance(statement, Update):
+        return Command.UPDATE, lambda table, policy: update_effect(engine, table, name, statement, policy)
     raise InvalidInput(f"{type(statement).__name__.upper()} of a managed table is not there yet")
 
 

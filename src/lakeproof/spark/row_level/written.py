@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import numpy as np
 
 from lakeproof.commit import Command, Mode, Policy, TableChange
 from lakeproof.commit.checks import Part
 from lakeproof.errors import InvalidInput
-from lakeproof.format import DataFile, DeleteFile, Rows, rows_of
+from lakeproof.format import DeleteFile, Rows, rows_of
 from lakeproof.iceberg.commit import Committed
 from lakeproof.iceberg.delete_files import write_position_deletes
 from lakeproof.iceberg.physical import NewFiles
-from lakeproof.iceberg.planning import ScanPlan
 from lakeproof.iceberg.types import DataFile as IcebergFile
 from lakeproof.iceberg.types import Table
-from lakeproof.iceberg.values import data_file_values
 from lakeproof.iceberg.window import load_snapshot
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.row_level.effect import Effect
-from lakeproof.spark.row_level.places import Found, as_rows, head_source
-from lakeproof.spark.write import Written, write_rows
+from lakeproof.spark.row_level.homes import Home, dead_rows, homes_of, kept_rows
+from lakeproof.spark.row_level.new_rows import write_new
+from lakeproof.spark.row_level.places import Found, as_rows
+from lakeproof.spark.row_level.rewriting import Rewritten, rewrite
+from lakeproof.spark.write import Written, remove_folder
+
+NOTHING = Written((), "")
 
 
 class Prepared(NamedTuple):
@@ -32,14 +33,6 @@ class Prepared(NamedTuple):
     change: TableChange
     files: NewFiles
     folders: tuple[str, ...] = ()
-
-
-class Home(NamedTuple):
-    """A data file of the scan snapshot: as a value, with its partition as Iceberg stores it, and its delete files."""
-
-    file: DataFile
-    partition: tuple[Any, ...]
-    has_equality_deletes: bool
 
 
 def prepared(engine: Engine, table: Table, base: TableChange, effect: Effect, policy: Policy) -> Prepared:
@@ -53,10 +46,16 @@ def prepared(engine: Engine, table: Table, base: TableChange, effect: Effect, po
     )
     if effect.whole:
         return Prepared(whole_files_removed(base, effect, policy), NewFiles())
-    new = Written((), "") if effect.new_rows is None else write_rows(engine.gateway, table, effect.new_rows)
-    folders = (new.folder,) if new.folder else ()
+    new = NOTHING if effect.new_rows is None else write_new(engine, table, effect.new_rows)
     homes = homes_of(engine, table, effect.targets)
-    return merged_on_read(table, base, effect.targets, homes, new)._replace(folders=folders)
+    try:
+        if base.mode is Mode.COPY_ON_WRITE and effect.targets:
+            return copied_on_write(engine, table, base, effect.targets, homes, new)
+        return merged_on_read(table, base, effect.targets, homes, new)
+    except BaseException:
+        if new.folder:
+            remove_folder(engine.gateway, new.folder)
+        raise
 
 
 def whole_files_removed(base: TableChange, effect: Effect, policy: Policy) -> TableChange:
@@ -87,34 +86,46 @@ def merged_on_read(table: Table, base: TableChange, targets: Found, homes: dict[
         files.append(file)
         values.append(delete_value(file, home, ((path, bits),)))
     change = base._replace(
-        mode=Mode.MERGE_ON_READ,
         added_delete_files=tuple(values),
         required_data_files=tuple(path for path, _ in rows),
         targets=rows,
     )
-    return Prepared(change, NewFiles(new.files, tuple(files)))
+    return Prepared(change, NewFiles(new.files, tuple(files)), folders_of(new))
+
+
+def copied_on_write(
+    engine: Engine, table: Table, base: TableChange, targets: Found, homes: dict[str, Home], new: Written
+) -> Prepared:
+    """Each data file that loses rows is written again without them; the new rows stand in files of their own."""
+    lost = united(dead_rows(engine, table, homes.values()), targets)
+    kept = rows_of((home.path, kept_rows(home, lost)) for home in homes.values())
+    done = rewrite(engine, table, [(homes[path],) for path, _ in kept], lost) if kept else Rewritten()
+    change = base._replace(
+        removed_data_files=tuple(home.file for home in homes.values()),
+        targets=as_rows(targets),
+        kept=kept,
+        mapping=done.mapping,
+    )
+    folders = (done.folder,) if done.folder else ()
+    return Prepared(change, NewFiles((*done.files, *new.files)), (*folders, *folders_of(new)))
+
+
+def united(found: Found, others: Found) -> Found:
+    """The positions of both."""
+    return {
+        path: np.union1d(found[path], others[path]) if path in found and path in others else {**found, **others}[path]
+        for path in {**found, **others}
+    }
+
+
+def folders_of(new: Written) -> tuple[str, ...]:
+    """The folder of the new rows, if there are any."""
+    return (new.folder,) if new.folder else ()
 
 
 def delete_value(file: IcebergFile, home: Home, rows: Rows) -> DeleteFile:
     """A written delete file as a value."""
     return DeleteFile(file.file_path, partition=home.file.partition, spec_id=home.file.spec_id, positions=rows)
-
-
-def homes_of(engine: Engine, table: Table, paths: Iterable[str]) -> dict[str, Home]:
-    """The data files of the head with these paths."""
-    planned = head_source(engine, table).planned()
-    wanted = pc.is_in(planned.files["path"], pa.array(list(paths), pa.large_string())).to_pylist()
-    equality = [word == "equality" for word in planned.delete_files["content"].to_pylist()]
-    found = {}
-    for is_wanted, (value, partition, deletes) in zip(wanted, _described(table, planned), strict=True):
-        if is_wanted:
-            found[value.path] = Home(value, partition, any(equality[number] for number in deletes))
-    return found
-
-
-def _described(table: Table, planned: ScanPlan) -> Iterable[tuple[DataFile, tuple[Any, ...], list[int]]]:
-    values = data_file_values(table, planned.picked)
-    return zip(values, planned.partitions(), planned.files["delete_files"].to_pylist(), strict=True)
 
 
 def unused_files(done: Committed, made: Prepared) -> list[str]:
