@@ -120,12 +120,12 @@ def steps(rows: Table, size: Size) -> tuple[Step, ...]:
     def silent(shared: int, own: Own) -> Iterator[Outcome]:
         for after, own_after, event, marks in all_rows(shared, own):
             if event is None:
-                yield Outcome(after, own_after, None, f"{after}", marks)
+                yield Outcome(after, own_after, None, f"{after} {own_after}", marks)
 
     def loud(shared: int, own: Own) -> Iterator[Outcome]:
         for after, own_after, event, marks in all_rows(shared, own):
             if event is not None:
-                yield Outcome(after, own_after, event, f"{after} {event}", marks)
+                yield Outcome(after, own_after, event, f"{after} {own_after} {event}", marks)
 
     def pick(shared: int, own: Own) -> Iterator[Outcome]:
         if own.pending:
@@ -176,11 +176,13 @@ class Space(NamedTuple):
     edges: list[tuple[Any, Any, int, tuple[str, ...]]]  # from, to, by whom, marks
 
 
-def explored(model: Model) -> Space:
-    """Every state and transition, by following every step of every process."""
+def explored(model: Model, most: int = 10_000) -> Space | None:
+    """Every state and transition, by following every step of every process; None: there are more states than that."""
     start = (model.shared, tuple(process.own for process in model.processes))
     depth, edges, queue = {start: 0}, [], [start]
     for state in queue:
+        if len(queue) > most:
+            return None
         for number, process in enumerate(model.processes):
             for step in model.steps_of(process.kind):
                 for after, own, event, _, marks in step.run(state[0], state[1][number]):

@@ -15,6 +15,7 @@ from lakeproof.checker.runs import Follower, Taken, start_of
 from lakeproof.checker.tables import Tables
 from lakeproof.checker.trace import Trace, plain, trace_of
 from lakeproof.checker.verdict import PropertyVerdict, Statistics, StepCount, Verdict, Word
+from lakeproof.errors import ModelError
 
 
 class Searched(NamedTuple):
@@ -149,7 +150,11 @@ def _needed(model: Model, claim: Property, run: list[Taken]) -> int:
     if claim.kind == "eventually" or claim.subject == "rest":
         return len(run)
     worlds = [start_of(model), *(part.world for part in run)]
-    return next(number for number, world in enumerate(worlds) if hit_by(claim, *world))
+    for number, world in enumerate(worlds):
+        if hit_by(claim, *world):
+            return number
+    why = "a promise to the reductions is broken (symmetric=True, a value symmetry or a private step)"
+    raise ModelError(f"{claim.name} is hit in the reduced space but not in the run behind it: {why}")
 
 
 def _statistics(model: Model, counts: Counts, terminals: int) -> Statistics:

@@ -62,40 +62,42 @@ def enabled(model: Model, world: World) -> Iterator[Taken]:
 def follow(model: Model, moves: Iterable[MoveName]) -> list[Taken]:
     """The run that takes these steps; a step that is not open there is bad input.
 
-    Where several choices of a step have the same label, the first from which the rest can be followed is taken.
+    Where several choices of a step have the same label, all are followed, and the first that gets to the end is taken.
     """
-    names, run = list(moves), list[Taken]()
-    choices: list[Iterator[Taken]] = []
-    farthest = 0
-    while len(run) < len(names):
-        if len(choices) == len(run):
-            world = run[-1].world if run else start_of(model)
-            choices.append(_named(model, world, names[len(run)]))
-        choice = next(choices[-1], None)
-        farthest = max(farthest, len(run))
-        if choice is not None:
-            run.append(choice)
-            continue
-        choices.pop()
-        if not choices:
-            raise _not_open(model, names, farthest)
-        run.pop()
-    return run
+    names = list(moves)
+    ways: list[dict[World, Taken | None]] = [{start_of(model): None}]
+    came: list[dict[World, World]] = []
+    for number, name in enumerate(names):
+        reached: dict[World, Taken | None] = {}
+        origins: dict[World, World] = {}
+        for world in ways[-1]:
+            for choice in enabled(model, world):
+                if name_of(model, choice) == name and choice.world not in reached:
+                    reached[choice.world], origins[choice.world] = choice, world
+        if not reached:
+            raise _not_open(model, number, name, ways[-1])
+        ways.append(reached)
+        came.append(origins)
+    run, world = list[Taken](), next(iter(ways[-1]))
+    for reached, origins in zip(reversed(ways[1:]), reversed(came), strict=True):
+        last = reached[world]
+        assert last is not None
+        run.append(last)
+        world = origins[world]
+    return run[::-1]
 
 
-def _named(model: Model, world: World, name: MoveName) -> Iterator[Taken]:
-    for choice in enabled(model, world):
-        actor = model.processes[choice.process].name
-        if (actor, choice.step.name, choice.outcome.label) == name:
-            yield choice
+def name_of(model: Model, choice: Taken) -> MoveName:
+    """A step as a trace names it."""
+    return MoveName(model.processes[choice.process].name, choice.step.name, choice.outcome.label)
 
 
-def _not_open(model: Model, names: list[MoveName], at: int) -> InvalidInput:
-    run = follow(model, names[:at])
-    world = run[-1].world if run else start_of(model)
-    ways = [(model.processes[c.process].name, c.step.name, c.outcome.label) for c in enabled(model, world)]
-    hint = "; ".join(" ".join(filter(None, way)) for way in dict.fromkeys(ways)) or "nothing: nobody can move here"
-    return InvalidInput(f"step {at + 1}, {' '.join(names[at])!r}, is not open there", hint=f"open is {hint}")
+def _not_open(model: Model, number: int, name: MoveName, worlds: Iterable[World]) -> InvalidInput:
+    ways = dict.fromkeys(name_of(model, choice) for world in worlds for choice in enabled(model, world))
+    hint = "; ".join(" ".join(filter(None, way)) for way in ways) or "nothing: nobody can move here"
+    return InvalidInput(
+        f"step {number + 1}, {' '.join(filter(None, name))!r}, is not open there", hint=f"open is {hint}"
+    )
 
 
 class Follower:
