@@ -32,9 +32,7 @@ def test_adopted_files_are_read_by_name_with_their_folder_s_values(lake: Lake, r
     before = sorted(rows(f"select * from {name}"), key=str)
     assert rows(f"call system.migrate('{name}')") == [(6,)]
     assert sorted(rows(f"select * from {name}"), key=str) == before
-    assert rows(f"select count(*), min(id), max(v) from {name} where p = 'p1' and day = 20240131") == [
-        (2, 4, "v4")
-    ]
+    assert rows(f"select count(*), min(id), max(v) from {name} where p = 'p1' and day = 20240131") == [(2, 4, "v4")]
     pruned = lake.sql(f"select id from {name} where p = 'p1' and day = 20240131")
     assert sorted(row.id for row in pruned.collect()) == [4, 10]
     assert rows(f"select count(id) from {name} where p is null and id >= 6") == [(2,)]

@@ -77,7 +77,7 @@ def _save_as_table(self: Any, name: str, format: Any = None, mode: Any = None, *
     if runner is None or table is None:
         return _original_save(self, name, format, mode, *rest, **options)
     self.mode(mode)
-    chosen = str(self._jwrite.mode().toString())
+    chosen = str(self._jwrite.curmode().toString())
     if chosen == "ErrorIfExists":
         raise InvalidInput(f"there is already a table `{name}`", hint="say mode('append') or mode('overwrite')")
     with own_errors(runner):

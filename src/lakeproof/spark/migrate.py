@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.add_files import add_files
 from lakeproof.iceberg.tables import PartitionBy, create_table, drop_table
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.gateway import CATALYST, items_of
+from lakeproof.spark.gateway import CATALYST, Gateway, items_of
 from lakeproof.spark.names import managed, qualified, spark_has
 from lakeproof.spark.paths import from_spark
 from lakeproof.spark.types import to_iceberg_schema
@@ -33,7 +35,16 @@ def migrate(engine: Engine, name: str) -> int:
     except BaseException:
         drop_table(engine.catalog, full)
         raise
-    gateway.session.sessionState().catalog().dropTable(identifier, True, False)
+    _forget(gateway, known)
     snapshot = done.table.current_snapshot()
     said = snapshot.summary.additional_properties if snapshot is not None and snapshot.summary else {}
     return int(said.get("added-data-files", 0))
+
+
+def _forget(gateway: Gateway, known: Any) -> None:
+    """Spark drops its table and keeps the files: they would be deleted with a table that Spark holds for its own."""
+    external = gateway.named(f"{CATALYST}catalog.CatalogTableType").EXTERNAL()
+    kept = [external if n == 2 else getattr(known, f"copy$default${n}")() for n in range(1, 22)]
+    catalog = gateway.session.sessionState().catalog()
+    catalog.alterTable(known.copy(*kept))
+    catalog.dropTable(known.identifier(), True, False)
