@@ -176,6 +176,16 @@ def test_mishaps(mishap: dict[str, Any], mark: str, modes: dict[str, str]) -> No
     assert verdict.statistics.marks[mark]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+def test_compaction_of_delete_files_beside_compaction_of_data_files(isolation: str) -> None:
+    sizes = {**FULL, "max_delete_rewrites": 1, "duplicates": False, "isolation": isolation}
+    verdict = searched(**{**BASE, **sizes, "commands": "insert,update,delete"})
+    assert holds(verdict)
+    assert verdict.statistics.marks["REWRITE of delete files commits"]
+    assert verdict.statistics.marks["refused by missing_delete_paths"]
+
+
 # ---------------------------------------------------------------- rules that may be left out
 
 
