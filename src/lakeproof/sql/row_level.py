@@ -36,11 +36,19 @@ def merge(cursor: Cursor) -> Statement:
     node = _parsed(cursor, exp.Merge)
     table, alias = _table(node.this)
     using = node.args["using"]
-    source, source_alias = using.copy(), using.alias or None
-    if source_alias:
-        source.set("alias", None)
     clauses = tuple(_clause(one) for one in node.args["whens"].expressions)
-    return Merge(table, cursor.text, alias, _sql(source), source_alias, _sql(node.args["on"]), clauses)
+    return Merge(table, cursor.text, alias, _source(using), using.alias or None, _sql(node.args["on"]), clauses)
+
+
+def _source(using: Any) -> str:
+    """The source without its alias; an alias that names columns too stays, inside a query of its own."""
+    if using.args.get("alias") is None:
+        return _sql(using)
+    if using.args["alias"].columns:
+        return f"(SELECT * FROM {_sql(using)})"
+    source = using.copy()
+    source.set("alias", None)
+    return _sql(source)
 
 
 def _clause(node: exp.When) -> MergeClause:

@@ -26,6 +26,7 @@ from lakeproof.spark.deletes import DELETED, FILE, GROUP, ROW_INDEX, Deletes, bi
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.file_index import Group, ManagedFileIndex, ScanSource
 from lakeproof.spark.gateway import SOURCES, Gateway
+from lakeproof.spark.portions import portions_of
 from lakeproof.spark.types import FIELD_ID
 
 PLACE = "_lakeproof_place"
@@ -38,8 +39,10 @@ Found = dict[str, Positions]
 class PlacedFileIndex(ManagedFileIndex):
     """A file index that gives every file its number and the bitmap of what is deleted in it."""
 
-    def __init__(self, gateway: Gateway, source: ScanSource, deletes: Deletes | None) -> None:
-        super().__init__(gateway, source, _HIDDEN)
+    def __init__(
+        self, gateway: Gateway, source: ScanSource, deletes: Deletes | None, only: frozenset[str] | None = None
+    ) -> None:
+        super().__init__(gateway, source, _HIDDEN, only)
         self.deletes = deletes
         self.paths: list[str] = source.planned().files["path"].to_pylist()
         self.numbers = {path: number for number, path in enumerate(self.paths)}
@@ -53,11 +56,11 @@ class PlacedFileIndex(ManagedFileIndex):
 
     def groups(self, planned: ScanPlan) -> list[Group]:
         """Every file stands alone."""
-        dead = self.dead(planned)
+        dead, paths = self.dead(planned), planned.files["path"].to_pylist()
         groups = self.deletes.groups if self.deletes is not None else {}
         return [
-            Group((self.numbers[path], groups.get(path, 0), _bits(dead.get(path))), [row])
-            for row, path in enumerate(planned.files["path"].to_pylist())
+            Group((self.numbers[paths[n]], groups.get(paths[n], 0), _bits(dead.get(paths[n]))), [n])
+            for n in self.kept(planned)
         ]
 
     def toString(self) -> str:
@@ -98,15 +101,15 @@ def placed_scan(engine: Engine, table: Table) -> PlacedScan:
 
 
 def head_source(engine: Engine, table: Table) -> ScanSource:
-    """What plans the table's head; only Parquet files have positions that Spark can tell."""
+    """What plans the table's head; only rows of Parquet files with field ids have places here."""
     head = table.current_snapshot()
     source = engine.scans.of(table, snapshot_id=None if head is None else head.snapshot_id).source
     others = set(source.planned().files["format"].unique().to_pylist()) - {"PARQUET"}
-    if others:
+    if others or any(portion.by_name for portion in portions_of(source)):
         raise InvalidInput(
-            f"rows of {', '.join(sorted(others))} files have no positions here",
+            f"rows of {', '.join(sorted(others)) or 'adopted'} files cannot be changed one by one",
             place=f"table {source.label}",
-            hint="row-level commands need Parquet data files",
+            hint="write them anew first: INSERT OVERWRITE the table with SELECT * from it",
         )
     return source
 

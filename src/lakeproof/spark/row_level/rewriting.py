@@ -25,7 +25,7 @@ from lakeproof.iceberg.types import Table
 from lakeproof.spark.columns import history_of, scan_columns
 from lakeproof.spark.deletes import is_live
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.file_index import Group, ScanSource
+from lakeproof.spark.file_index import ScanSource
 from lakeproof.spark.gateway import SOURCES, Gateway, items_of
 from lakeproof.spark.row_level.homes import Home, kept_rows
 from lakeproof.spark.row_level.places import Found, PlacedFileIndex, head_source, read_schema
@@ -98,17 +98,12 @@ class _PieceIndex(PlacedFileIndex):
     """Some files of a snapshot, each with the rows that it loses."""
 
     def __init__(self, gateway: Gateway, source: ScanSource, homes: Sequence[Home], lost: Found) -> None:
-        super().__init__(gateway, source, None)
-        self.piece, self.lost = frozenset(home.path for home in homes), lost
+        super().__init__(gateway, source, None, frozenset(home.path for home in homes))
+        self.lost = lost
 
     def dead(self, planned: ScanPlan) -> Found:
         """Given, whatever the snapshot's delete files say."""
         return self.lost
-
-    def groups(self, planned: ScanPlan) -> list[Group]:
-        """The files of the piece."""
-        paths = planned.files["path"].to_pylist()
-        return [group for group in super().groups(planned) if paths[group.files[0]] in self.piece]
 
     class Java:
         """What py4j reads (it does not look at the parent class)."""

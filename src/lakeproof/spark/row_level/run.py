@@ -27,6 +27,7 @@ from lakeproof.iceberg.types import Table
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.row_level.delete import delete_effect
 from lakeproof.spark.row_level.effect import Effect
+from lakeproof.spark.row_level.merge import merge_effect
 from lakeproof.spark.row_level.update import update_effect
 from lakeproof.spark.row_level.written import Prepared, prepared, unused_files
 from lakeproof.spark.write import remove_folder
@@ -73,7 +74,7 @@ def _understood(engine: Engine, name: str, statement: Update | Delete | Merge) -
         return Command.DELETE, lambda table, policy: delete_effect(engine, table, name, statement, policy)
     if isinstance(statement, Update):
         return Command.UPDATE, lambda table, policy: update_effect(engine, table, name, statement, policy)
-    raise InvalidInput(f"{type(statement).__name__.upper()} of a managed table is not there yet")
+    return Command.MERGE, lambda table, policy: merge_effect(engine, table, name, statement, policy)
 
 
 def _once(
