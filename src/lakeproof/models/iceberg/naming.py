@@ -132,8 +132,15 @@ def renamed_memory(memory: RowMemory, names: Names) -> RowMemory:
     )
 
 
-def renamed_op(op: Op, window: CommitWindow, ghost: Ghost, names: Names) -> Op:
-    """A command under way, under new names. Inputs that are gone are forgotten: what they gave, the window knows."""
+REPLACED = "a file that was replaced"
+"""Where a delete points whose data file somebody replaced: the rows live on in another file."""
+
+
+def renamed_op(op: Op, window: CommitWindow, ghost: Ghost, names: Names, *, replaced: bool) -> Op:
+    """A command under way, under new names. Inputs that are gone are forgotten: what they gave, the window knows.
+
+    `replaced`: files that are gone now were replaced by others. A delete of a file that was only dropped is void.
+    """
     change = op.change
     if change.removed_data_files or change.required_data_files or change.kept or change.added_delete_files:
         removed = tuple(sorted(f._replace(path=names[f.path][0]) for f in change.removed_data_files if f.path in names))
@@ -144,7 +151,7 @@ def renamed_op(op: Op, window: CommitWindow, ghost: Ghost, names: Names) -> Op:
             kept=renamed_rows(change.kept, names),
             mapping=mapping,
             added_delete_files=tuple(
-                file._replace(positions=file.positions and renamed_rows(file.positions, names))
+                file._replace(positions=file.positions and _renamed_targets(file.positions, names, replaced=replaced))
                 for file in change.added_delete_files
             ),
         )
@@ -152,6 +159,11 @@ def renamed_op(op: Op, window: CommitWindow, ghost: Ghost, names: Names) -> Op:
     return op._replace(
         change=change, window=window._replace(rows=rows, gone=()), ghost=ghost, as_is=renamed_rows(op.as_is, names)
     )
+
+
+def _renamed_targets(rows: Rows, names: Names, *, replaced: bool) -> Rows:
+    dangles = any(file == REPLACED or (replaced and file not in names) for file, _ in rows)
+    return (*renamed_rows(rows, names), *(((REPLACED, 1),) if dangles else ()))
 
 
 def single_rows(mapping: RowMapping) -> RowMapping:

@@ -47,7 +47,7 @@ def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
     ghost = followed_ghost(own.ghost, truth, only_removes=only_removes)
     if only_removes and change.isolation is Isolation.SNAPSHOT and own.command != COMPACTION:
         ghost = _later(writer, own, ghost, event)
-    new = renamed_op(own, window, ghost, names)
+    new = renamed_op(own, window, ghost, names, replaced=not snapshot.adds_no_data)
     phase = own.phase
     if phase == COMMIT:
         phase = LOST if setup.tracks_lost_swaps else METADATA
