@@ -26,7 +26,7 @@ sizes = st.builds(
     ends=st.booleans(),
     restless=st.booleans(),
 )
-LARGEST = 250  # states; the oracle's liveness is cubic
+LARGEST = 120  # states; the oracle's liveness is cubic
 PHASES = (Phase.explicit, Phase.generate, Phase.shrink)  # to explain, Hypothesis would trace every line
 
 
@@ -59,7 +59,7 @@ def reduced(model: Model, engine: Engine) -> Iterator[Verdict]:
         yield check(model, engine=engine, reductions=names)
 
 
-@settings(max_examples=400, phases=PHASES)
+@settings(max_examples=150, phases=PHASES)
 @given(st.integers(0, 10_000), sizes)
 def test_readable_engine_agrees_with_the_oracle(seed: int, size: Size) -> None:
     assert_agrees(random_model(seed, size), "readable")
@@ -90,10 +90,12 @@ def test_engines_agree_on_larger_models(seed: int) -> None:
         ends=seed % 4 == 2,
     )
     model = random_model(seed, size)
-    for reductions in (False, True):
+    for reductions in ((), ("processes", "values"), REDUCTIONS):
         readable, fast = (check(model, engine=engine, reductions=reductions) for engine in ("readable", "fast"))
         assert words(fast) == words(readable)
         assert (fast.states, fast.transitions, fast.depth) == (readable.states, readable.transitions, readable.depth)
         assert fast.statistics == readable.statistics
-        assert [(p.depth, p.alone) for p in fast.properties] == [(p.depth, p.alone) for p in readable.properties]
+        assert [p.alone for p in fast.properties] == [p.alone for p in readable.properties]
+        if "private" not in reductions:  # how many private steps lie on a way is not minimised
+            assert [p.depth for p in fast.properties] == [p.depth for p in readable.properties]
         assert_all_shown(model, fast)

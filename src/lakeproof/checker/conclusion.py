@@ -11,7 +11,7 @@ from lakeproof.checker.limits import Watch, peak_memory_mb
 from lakeproof.checker.liveness import Graph, Lasso, TooLarge, lasso_of
 from lakeproof.checker.model import Model, Property
 from lakeproof.checker.readable import Counts, Exploration, Successors
-from lakeproof.checker.runs import Follower, Taken, start_of
+from lakeproof.checker.runs import Follower, Taken, start_of, taken
 from lakeproof.checker.tables import Tables
 from lakeproof.checker.trace import Trace, plain, trace_of
 from lakeproof.checker.verdict import PropertyVerdict, Statistics, StepCount, Verdict, Word
@@ -140,7 +140,7 @@ def _trace(searched: Searched, endless: Endless, name: str) -> Trace:
     follower = Follower(searched.successors.tables, searched.successors)
     run = follower.run(searched.explored.path_to(finding), finding.move)
     claim = next(claim for claim in searched.ledger.claims if claim.name == name)
-    return trace_of(model, run[: _needed(model, claim, run)])
+    return trace_of(model, _without_idle_steps(model, claim, run[: _needed(model, claim, run)]))
 
 
 def _needed(model: Model, claim: Property, run: list[Taken]) -> int:
@@ -155,6 +155,19 @@ def _needed(model: Model, claim: Property, run: list[Taken]) -> int:
             return number
     why = "a promise to the reductions is broken (symmetric=True, a value symmetry or a private step)"
     raise ModelError(f"{claim.name} is hit in the reduced space but not in the run behind it: {why}")
+
+
+def _without_idle_steps(model: Model, claim: Property, run: list[Taken]) -> list[Taken]:
+    """The run without private steps that their process makes no use of: it would have stood still just as well."""
+    if claim.kind == "eventually" or claim.subject == "rest":
+        return run
+    used = {part.process: number for number, part in enumerate(run) if not part.step.private or part is run[-1]}
+    kept = [part for number, part in enumerate(run) if number <= used.get(part.process, -1)]
+    world, again = start_of(model), list[Taken]()
+    for part in kept:
+        again.append(taken(model, world, part.process, part.step, part.outcome))
+        world = again[-1].world
+    return again
 
 
 def _statistics(model: Model, counts: Counts, terminals: int) -> Statistics:

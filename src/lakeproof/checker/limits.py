@@ -79,7 +79,7 @@ class Watch:
             self.progress(self.standing(states, transitions, depth, frontier))
         if self.interrupted:
             return "Ctrl-C"
-        if self.cut.states is not None and states >= self.cut.states:
+        if self.cut.states is not None and states > self.cut.states:
             return "max-states"
         if self.cut.seconds is not None and self.seconds >= self.cut.seconds:
             return "max-seconds"

@@ -135,7 +135,7 @@ def explore(successors: Successors, ledger: Ledger, watch: Watch, enough: Collec
                 elif known < end:
                     acyclic = False  # perhaps: a way that does not lead on to the next level
             at += 1
-            if at % LOOK_EVERY == 0 or at == end or len(states) >= most:
+            if at % LOOK_EVERY == 0 or at == end or len(states) > most:
                 cut = watch.look(len(states), transitions, depth, len(states) - at)
             if ledger.found and (
                 (watch.cut.first and ledger.violated) or (enough and ledger.found.keys() >= set(enough))
