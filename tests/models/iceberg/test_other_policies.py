@@ -129,3 +129,37 @@ def test_each_check_of_an_overwrite_is_needed(kind: str, check: str, isolation: 
     parameters["commands"] = f"insert,update,delete,{kind}"
     assert holds(searched(**parameters))
     assert "isolation_kept" in violated(searched(unasked(check, REPLACING[kind]), **parameters))
+
+
+# ---------------------------------------------------------------- delete files that point nowhere
+
+
+def test_a_delete_for_a_file_that_was_replaced_is_seen() -> None:
+    fixed = POLICIES["iceberg-spark-fixed"]
+    beside_a_compaction = {"num_keys": 2, "initial": "two-files", "max_write_ops": 1, "max_compactions": 1}
+    assert holds(searched(fixed, **beside_a_compaction))
+    assert "no_dangling_delete_files" in violated(searched(fixed.without("data_files_exist"), **beside_a_compaction))
+
+
+def test_a_delete_for_a_file_that_was_dropped_whole_is_void() -> None:
+    dropped = {**IN_PARTITIONS, "max_write_ops": 2, "commands": "delete,metadata-delete"}
+    verdict = searched("iceberg-spark", **dropped)
+    assert holds(verdict)
+    assert verdict.statistics.marks["DELETE of whole files commits"]
+
+
+def test_compaction_of_delete_files_that_does_not_look_leaves_a_dangling_one() -> None:
+    run = {"num_keys": 2, "initial": "one-file", "predicates": "id", "max_write_ops": 2, "max_compactions": 1}
+    careless = unasked("missing_delete_paths", Command.REWRITE_DELETES)
+    assert holds(searched(**run, max_delete_rewrites=1, measure_aborts=False))
+    found = searched(careless, **run, max_delete_rewrites=1, measure_aborts=False)
+    assert violated(found) == {"no_dangling_delete_files"}
+
+
+@pytest.mark.parametrize(("reading", "expected"), [("right", HOLDS), ("literal", {"no_dangling_delete_files"})])
+def test_the_published_wording_is_violated_by_one_writer_alone(reading: str, expected: set[str]) -> None:
+    run = {"num_writers": 1, "num_keys": 2, "initial": "one-file", "max_write_ops": 1, "max_compactions": 1}
+    verdict = searched("iceberg-spark-fixed", **run, dangling=reading, predicates="id")
+    assert violated(verdict) == expected
+    if expected:
+        assert verdict.property("no_dangling_delete_files").alone
