@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from spark_files import files_below
 
 from lakeproof.errors import InvalidInput
-from lakeproof.spark.lake import Lake
+from lakeproof.spark.lake import Lake, connect
 
 pytestmark = pytest.mark.spark
 Rows = Callable[[str], list[tuple[Any, ...]]]
@@ -144,3 +144,24 @@ def test_threads_at_once(lake: Lake, rows: Rows, name: str) -> None:
     assert problems == []
     assert len(lake.table(name).snapshots()) == 8
     assert rows(f"select count(id), count(distinct id, n) from {name}") == [(16, 8)]
+
+
+def test_two_lakes_on_one_session_each_know_their_own_tables(
+    lake: Lake, rows: Rows, name: str, warehouse: Path, tmp_path: Path
+) -> None:
+    lake.sql(f"create table {name} (id int) using iceberg")
+    lake.sql(f"insert into {name} values (1)")
+    other = connect(lake.spark, catalog=f"sqlite:///{tmp_path}/other.db", warehouse=str(tmp_path))
+    try:
+        other.sql(f"create table {name} (id int) using iceberg")
+        other.sql(f"insert into {name} values (2)")
+        then = lake.table(name).snapshots()[-1].timestamp_ms
+        lake.sql(f"insert into {name} select id + 10 from {name}")
+        assert rows(f"select id from {name} order by id") == [(1,), (11,)]
+        assert rows(f"as of {then} select id from {name}") == [(1,)]
+        assert [row.id for row in other.sql(f"select id from {name}").collect()] == [2]
+        assert [row.id for row in lake.spark.sql(f"select id from {name}").collect()] == [2]
+    finally:
+        other.close()
+        lake.reconnect()
+    assert [row.id for row in lake.spark.sql(f"select id from {name} order by id").collect()] == [1, 11]

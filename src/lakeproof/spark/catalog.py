@@ -51,11 +51,16 @@ class SessionCatalog(JavaProxy):
 
     def __init__(self, engine: Engine, delegate: Any) -> None:
         super().__init__(engine.gateway)
-        self.engine, self.delegate = engine, delegate
+        self.connected, self.delegate = engine, delegate
+
+    @property
+    def engine(self) -> Engine:
+        """Whose tables a name means: the statement's own lake, else the one that was connected last."""
+        return self.connected.context.engine or self.connected
 
     def __getattr__(self, name: str) -> Any:
         """Whatever is not about managed tables is Spark's own business."""
-        if name.startswith("_") or name in ("gateway", "delegate", "engine"):
+        if name.startswith("_") or name in ("gateway", "delegate", "connected"):
             raise AttributeError(name)
         return _delegated(name).__get__(self)
 

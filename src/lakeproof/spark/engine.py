@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from lakeproof.spark.scan import Scan, Scans
 from lakeproof.spark.write import remove_folder, write_rows
 
 _STATEMENT = "lakeproof.statement"
+_contexts: dict[str, Context] = {}
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Context:
     `as_of_ms`: the instant at which every managed table is read. `dynamic`: INSERT replaces the partitions it writes.
     `pinned`: tables by name that are read as they were when the statement began. `on_phase` watches the phases of a
     write, `policy` (else the table's own) judges it, `whole_files`: a DELETE may drop files without a look inside.
+    `engine` is whose tables the names mean, where a session is connected to several lakes.
     """
 
     as_of_ms: int | None = None
@@ -41,6 +42,10 @@ class Context:
     on_phase: Hook = no_hook
     policy: Policy | None = None
     whole_files: bool = True
+    engine: Engine | None = None
+
+
+_NO_CONTEXT = Context()
 
 
 class Append(NamedTuple):
@@ -66,27 +71,25 @@ class Engine:
     def __init__(self, gateway: Gateway, catalog: Catalog) -> None:
         self.gateway, self.catalog = gateway, catalog
         self.scans = Scans(gateway)
-        self._contexts: dict[str, Context] = {}
-        self._lock = threading.Lock()
 
     @property
     def context(self) -> Context:
         """The context of the statement that the calling JVM thread runs; callbacks see their caller's."""
         key = self.gateway.context.getLocalProperty(_STATEMENT)
-        return self._contexts.get(key or "", Context())
+        return _contexts.get(key or "", _NO_CONTEXT)
 
     @contextmanager
     def within(self, **changed: Any) -> Iterator[None]:
         """The statement that runs inside has a context of its own."""
-        context, outer = replace(self.context, **changed), self.gateway.context.getLocalProperty(_STATEMENT)
+        outer = self.gateway.context.getLocalProperty(_STATEMENT)
         key = uuid.uuid4().hex
-        self._contexts[key] = context
+        _contexts[key] = replace(self.context, engine=self, **changed)
         self.gateway.context.setLocalProperty(_STATEMENT, key)
         try:
             yield
         finally:
             self.gateway.context.setLocalProperty(_STATEMENT, outer)
-            del self._contexts[key]
+            del _contexts[key]
 
     def find(self, name: str) -> Table | None:
         """The managed table of that name at its newest metadata (or as the statement pinned it), or `None`."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource
 
@@ -21,7 +23,7 @@ from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartition
 from lakeproof.spark.explaining import ManagedScan, scans_of
 from lakeproof.spark.failures import spoken
 from lakeproof.spark.gateway import Gateway
-from lakeproof.spark.hooks import hook, spark_sql, unhook
+from lakeproof.spark.hooks import hook, runner_of, spark_sql, unhook
 from lakeproof.spark.names import qualified
 from lakeproof.spark.run import Runner
 from lakeproof.spark.session import build_session, made_ready
@@ -42,13 +44,11 @@ def connect(
     opened = open_catalog(catalog, warehouse, **properties)
     session = spark or SparkSession.getActiveSession() or build_session(warehouse)
     gateway = Gateway(made_ready(session))
-    engine = Engine(gateway, opened)
-    install(engine)
-    _know_provider(session)
+    _know_provider(gateway)
     quiet_local_files(gateway)
-    runner = Runner(engine, spark_sql(session))
-    hook(runner)
-    return Lake(runner)
+    lake = Lake(Runner(Engine(gateway, opened), spark_sql(session)))
+    lake.reconnect()
+    return lake
 
 
 class Lake:
@@ -78,7 +78,10 @@ class Lake:
 
     def _run(self, text: str) -> DataFrame:
         with spoken(self._engine.gateway, text):
-            return self._runner.run(text)
+            if runner_of(self.spark) is self._runner:
+                return self._runner.run(text)
+            with self._engine.within():  # the session was connected to another lake since
+                return self._runner.run(text)
 
     def collect(self, rows: DataFrame) -> list[Any]:
         """The rows of a result; what goes wrong while they are computed is an error of ours too."""
@@ -94,6 +97,11 @@ class Lake:
     def scans(self, rows: DataFrame) -> list[ManagedScan]:
         """What a query reads of managed tables: tables, snapshots, filters, files."""
         return scans_of(self._engine, rows)
+
+    def reconnect(self) -> None:
+        """Plain `spark.sql` means this lake's tables from now on, whichever lake was connected since."""
+        install(self._engine)
+        hook(self._runner)
 
     def close(self) -> None:
         """Plain `spark.sql` is Spark's own again; the session lives on."""
@@ -199,13 +207,13 @@ class _IcebergName(DataSource):  # type: ignore[misc]
         return "iceberg"
 
 
-def _know_provider(session: SparkSession) -> None:
+def _know_provider(gateway: Gateway) -> None:
     """Spark asks for the data source behind `using iceberg` before it asks the catalog; a real one is left alone."""
-    lookup = Gateway(session).module("org.apache.spark.sql.execution.datasources.DataSource")
+    sources = gateway.module("org.apache.spark.sql.execution.datasources.DataSource")
     try:
-        lookup.lookupDataSource("iceberg", session._jsparkSession.sessionState().conf())
-    except Exception:
-        session.dataSource.register(_IcebergName)
+        sources.lookupDataSource("iceberg", gateway.session.sessionState().conf())
+    except (PySparkException, Py4JError):
+        gateway.spark.dataSource.register(_IcebergName)
 
 
 def quiet_local_files(gateway: Gateway) -> None:

@@ -1,0 +1,106 @@
+"""Bad input, broken files and locked folders: one sentence each, the place, and nothing left behind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark_files import files_below
+
+from lakeproof.errors import InvalidInput
+from lakeproof.iceberg import swap
+from lakeproof.iceberg.recent import Recent
+from lakeproof.spark.lake import Lake, connect
+
+pytestmark = pytest.mark.spark
+Rows = Callable[[str], list[tuple[Any, ...]]]
+
+
+@pytest.mark.parametrize(
+    ("statement", "message", "place"),
+    [
+        ("selec 1", "Syntax error at or near 'selec'", "line 1, column 1"),
+        ("select\n  * frm t", "Syntax error at or near 't'", "line 2, column 9"),
+        ("select * from {t}_not", "`{t}_not` cannot be found", "line 1, column 15"),
+        ("select nope from {t}", "name `nope` cannot be resolved", "line 1, column 8"),
+        ("select id from {t} where v > 'x' +", "Syntax error", "line 1"),
+        ("insert into {t} values ('x', 'y')", "Cannot write incompatible data", ""),
+        ("insert into {t} (id, nope) values (1, 'y')", "nope", ""),
+        ("alter table {t} drop column nope", "there is no column `nope`", "table"),
+        ("alter table {t} alter column id type int", "", ""),
+        ("describe {t} extended", "", ""),
+        ("call system.rollback_to_snapshot('{t}_not', 5)", "there is no table", ""),
+        ("as of '2024-13-45' select * from {t}", "`2024-13-45` is not a time", "time zone"),
+        ("select count(*) from `{t}$nothing`", "there is no view `$nothing`", "table"),
+        ("", "there is no statement", ""),
+    ],
+)
+def test_a_mistake_is_one_sentence(lake: Lake, statement: str, message: str, place: str) -> None:
+    lake.sql("create table if not exists mistaken (id bigint, v string) using iceberg")
+    with pytest.raises(InvalidInput) as caught:
+        lake.collect(lake.sql(statement.replace("{t}", "mistaken")))
+    said = caught.value
+    assert message.replace("{t}", "mistaken") in said.message
+    assert place in said.place
+    assert "\n" not in said.message
+    assert not re.search(r"SQLSTATE|Exception|\tat |Traceback", str(said))
+
+
+def test_a_broken_or_missing_metadata_file_says_so(
+    lake: Lake, name: str, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.sql(f"create table {name} (id int) using iceberg")
+    lake.sql(f"insert into {name} values (1)")
+    newest = max((warehouse / "default" / name / "metadata").glob("*.metadata.json"))
+    monkeypatch.setattr(swap, "_recent", Recent(64))  # what this process has read is forgotten
+    kept = newest.read_bytes()
+    try:
+        newest.write_text("{ not json")
+        with pytest.raises(InvalidInput) as caught:
+            lake.sql(f"select * from {name}")
+        assert f"default.{name}" in caught.value.place
+        newest.unlink()
+        with pytest.raises(InvalidInput, match="missing"):
+            lake.sql(f"select * from {name}")
+    finally:
+        newest.write_bytes(kept)
+    assert [row.id for row in lake.sql(f"select id from {name}").collect()] == [1]
+
+
+def test_a_warehouse_that_cannot_be_written_leaves_nothing_behind(lake: Lake, name: str, tmp_path: Path) -> None:
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where the table's folder should be")
+    with pytest.raises(InvalidInput):
+        lake.sql(f"create table {name} (id int) using iceberg location '{blocked}'")
+    with pytest.raises(InvalidInput, match="there is no table"):
+        lake.table(name)
+    folder = tmp_path / "table"
+    lake.sql(f"create table {name} (id int) using iceberg location '{folder}'")
+    (folder / "data").write_text("a file where the data should go")
+    before = files_below(folder)
+    with pytest.raises(InvalidInput):
+        lake.sql(f"insert into {name} values (1)")
+    assert files_below(folder) == before
+    assert lake.table(name).snapshots() == []
+
+
+def test_a_data_file_that_is_gone_is_named(lake: Lake, rows: Rows, name: str) -> None:
+    lake.sql(f"create table {name} (id int) using iceberg")
+    lake.sql(f"insert into {name} values (1)")
+    file = Path(lake.table(name).plan().files[0].path.removeprefix("file://"))
+    file.unlink()
+    with pytest.raises(InvalidInput) as caught:
+        rows(f"select * from {name}")
+    assert "Traceback" not in str(caught.value)
+    assert "\tat " not in str(caught.value)
+
+
+def test_sessions_that_cannot_work_are_refused() -> None:
+    class Connect:
+        """A session of Spark Connect has no JVM beside it."""
+
+    with pytest.raises(InvalidInput, match="Spark Connect"):
+        connect(Connect(), catalog="memory:")  # type: ignore[arg-type]
