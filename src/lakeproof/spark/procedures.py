@@ -28,6 +28,7 @@ from lakeproof.spark.instants import epoch_millis
 from lakeproof.spark.local_rows import local_rows
 from lakeproof.spark.migrate import migrate
 from lakeproof.spark.names import qualified
+from lakeproof.spark.row_level.rewrite import rewrite_data_files
 from lakeproof.sql.statements import Call
 
 _LONG, _TEXT, _BOOL = spark.LongType(), spark.StringType(), spark.BooleanType()
@@ -165,6 +166,30 @@ def _migrate(engine: Engine, table: str) -> list[Row]:
     return [(migrate(engine, table),)]
 
 
+def _compact(
+    engine: Engine,
+    table: str,
+    strategy: str = "binpack",
+    sort_order: str | None = None,
+    options: tuple[Any, ...] = (),
+    where: str | None = None,
+) -> list[Row]:
+    name = qualified(engine, table)
+    engine.load(name)
+    if strategy.lower() != "binpack" or sort_order is not None:
+        raise InvalidInput(f"there is no strategy `{strategy}`", hint="use binpack")
+    done = rewrite_data_files(engine, name, where, _options(options))
+    return [done[:5]]
+
+
+def _options(listed: tuple[Any, ...]) -> dict[str, str]:
+    """`map('name', 'value', …)`."""
+    if len(listed) % 2:
+        raise InvalidInput("`options` needs a value for each name", hint="write map('name', 'value', …)")
+    texts = [str(one).lower() if isinstance(one, bool) else str(one) for one in listed]
+    return dict(zip(texts[::2], texts[1::2], strict=True))
+
+
 _MOVE = (("previous_snapshot_id", _LONG), ("current_snapshot_id", _LONG))
 PROCEDURES: dict[str, Procedure] = {
     "rollback_to_snapshot": Procedure(("table", "snapshot_id"), _MOVE, _rollback),
@@ -187,6 +212,17 @@ PROCEDURES: dict[str, Procedure] = {
     ),
     "rewrite_manifests": Procedure(
         ("table",), (("rewritten_manifests_count", _LONG), ("added_manifests_count", _LONG)), _rewrite
+    ),
+    "rewrite_data_files": Procedure(
+        ("table", "strategy?", "sort_order?", "options?", "where?"),
+        (
+            ("rewritten_data_files_count", _LONG),
+            ("added_data_files_count", _LONG),
+            ("rewritten_bytes_count", _LONG),
+            ("failed_data_files_count", _LONG),
+            ("removed_delete_files_count", _LONG),
+        ),
+        _compact,
     ),
     "create_branch": Procedure(
         ("table", "name", "snapshot_id?"), (("name", _TEXT), ("snapshot_id", _LONG)), _ref("branch")

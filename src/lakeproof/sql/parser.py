@@ -187,7 +187,7 @@ def _argument(cursor: Cursor) -> Argument:
     if cursor.peek(1).value in ("=>", "=") and cursor.peek().kind in ("word", "quoted"):
         name = cursor.word().lower()
         cursor.take()
-    if cursor.peek().is_word("array") and cursor.peek(1).value == "(":
+    if cursor.peek().is_word("array", "map") and cursor.peek(1).value == "(":
         cursor.take()
         return Argument(_several(cursor), name)
     return Argument(cursor.literal(), name)

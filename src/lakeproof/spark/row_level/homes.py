@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,17 +30,19 @@ class Home(NamedTuple):
         return self.file.path
 
 
-def homes_of(engine: Engine, table: Table, paths: Iterable[str] | None = None) -> dict[str, Home]:
-    """The data files of the head by path: all, or these."""
+def homes_of(
+    engine: Engine, table: Table, paths: Iterable[str] | None = None, *, columns: Sequence[str] = ()
+) -> dict[str, Home]:
+    """The data files of the head by path: all, or these; with the bounds of these columns."""
     wanted = None if paths is None else set(paths)
-    homes = _homes(table, head_source(engine, table).planned())
+    homes = _homes(table, head_source(engine, table).planned(), columns)
     return {home.path: home for home in homes if wanted is None or home.path in wanted}
 
 
-def _homes(table: Table, planned: ScanPlan) -> Iterator[Home]:
+def _homes(table: Table, planned: ScanPlan, bounds: Sequence[str]) -> Iterator[Home]:
     equality = [word == "equality" for word in planned.delete_files["content"].to_pylist()]
     columns = (planned.files["size"].to_pylist(), planned.files["delete_files"].to_pylist())
-    values = data_file_values(table, planned.picked)
+    values = data_file_values(table, planned.picked, bounds)
     for value, partition, size, deletes in zip(values, planned.partitions(), *columns, strict=True):
         yield Home(value, partition, size, len(deletes), any(equality[number] for number in deletes))
 

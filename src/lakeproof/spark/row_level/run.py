@@ -53,7 +53,7 @@ def run_row_level(engine: Engine, name: str, statement: Update | Delete | Merge)
     fallback: Mode | None = None
     while True:
         table = engine.load(name)
-        _require_writable(table)
+        require_writable(table)
         policy = engine.context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof"))
         mode = fallback or mode_of(table, command)
         base = TableChange(
@@ -127,7 +127,8 @@ def _remove(engine: Engine, table: Table, made: Prepared) -> None:
         remove_folder(engine.gateway, folder)
 
 
-def _require_writable(table: Table) -> None:
+def require_writable(table: Table) -> None:
+    """Format version 3 can be read, and is refused before any work is done."""
     if table.format_version > 2:
         raise InvalidInput(
             f"tables of format version {table.format_version} can be read but not written",
