@@ -1,0 +1,162 @@
+"""The folder of a search: what it is a search of, and what is done.
+
+    search.json                       what is searched, and in how many partitions
+    level-00007/part-002/             level 7 of partition 2; the folder appears all at once when its task is done
+        states.parquet values.parquet the states that are new there: a visited run, never changed again
+        to-000.parquet                successors that belong to partition 0 (gone when level 8 is done)
+        done.pickle                   its counts and findings
+    level-00007/turn-<run>-002        a link to the number of the task that took partition 2
+
+A task that runs twice finds its folder there, or comes too late to put its own in place: both say the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lakeproof.checker.readable import Counts
+from lakeproof.errors import InvalidInput
+
+FORMAT = 1
+HEADER, DONE, STATES = "search.json", "done.pickle", "states.parquet"
+
+
+class Found(NamedTuple):
+    """Where a partition hit a property, as values that every process understands."""
+
+    depth: int
+    shared: Any
+    owns: tuple[Any, ...]  # in the order of the tables
+    move: tuple[tuple[str, ...], tuple[str, ...]] | None  # steps and marks of the transition; None: the state itself
+    by: int
+
+
+class Done(NamedTuple):
+    """What came of one level of one partition."""
+
+    states: int
+    ahead: int  # successors that the next level has to look at
+    transitions: int
+    terminals: int
+    counts: Counts
+    found: dict[str, Found]
+    worker: str
+    memory_mb: float
+
+
+class Folder:
+    """A search's folder, as seen by the driver and by every worker."""
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path)
+
+    def header(self) -> dict[str, Any] | None:
+        """What the folder is a search of; `None`: it does not say."""
+        try:
+            header = json.loads((self.path / HEADER).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise InvalidInput(f"The checkpoint cannot be read: {error}", place=str(self.path / HEADER)) from None
+        return header if isinstance(header, dict) else {}
+
+    def begin(self, header: dict[str, Any]) -> None:
+        """Say what the folder is a search of; it must be empty or new."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            there = sorted(item.name for item in self.path.iterdir())
+            if there:
+                hint = f"it has {there[0]} in it; name a new folder"
+                raise InvalidInput("The checkpoint folder holds something else", place=str(self.path), hint=hint)
+            _put(self.path / HEADER, json.dumps(header, indent=1).encode())
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise InvalidInput(f"The checkpoint cannot be written: {reason}", place=str(self.path)) from None
+
+    def level(self, level: int) -> Path:
+        """Where a level lies."""
+        return self.path / f"level-{level:05d}"
+
+    def part(self, level: int, part: int) -> Path:
+        """Where a level of a partition lies, if it is done."""
+        return self.level(level) / f"part-{part:03d}"
+
+    def is_done(self, level: int, part: int) -> bool:
+        """Is this level of this partition done?"""
+        return (self.part(level, part) / DONE).exists()
+
+    def done(self, level: int, parts: int) -> list[Done] | None:
+        """What came of a level; `None`: a partition of it is not done."""
+        found: list[Done] = []
+        for part in range(parts):
+            try:
+                found.append(pickle.loads((self.part(level, part) / DONE).read_bytes()))
+            except FileNotFoundError:
+                return None
+            except Exception as error:  # a damaged pickle may raise anything
+                place = str(self.part(level, part) / DONE)
+                hint = "name a new folder"
+                raise InvalidInput(f"The checkpoint is damaged: {error}", place=place, hint=hint) from None
+        return found
+
+    def new_part(self, level: int, part: int) -> Path:
+        """A folder to write into before it is put in place."""
+        folder = self.level(level) / f"writing-{part:03d}-{uuid.uuid4().hex}"
+        folder.mkdir(parents=True)
+        return folder
+
+    def put(self, written: Path, level: int, part: int, done: Done) -> None:
+        """Put what was written in place, unless somebody else was first: they wrote the same."""
+        _put(written / DONE, pickle.dumps(done, 5))
+        try:
+            written.rename(self.part(level, part))
+        except OSError:
+            if not self.is_done(level, part):
+                raise
+            shutil.rmtree(written, ignore_errors=True)
+
+    def take_turn(self, run: str, level: int, task: int, wishes: Sequence[int]) -> int | None:
+        """The partition that a task works on: the first of its wishes that no other task of this run took.
+
+        A task that is tried again gets the partition that it had. `None`: all are taken.
+        """
+        folder = self.level(level)
+        folder.mkdir(parents=True, exist_ok=True)
+        turns = {part: folder / f"turn-{run}-{part:03d}" for part in wishes}
+        for part, turn in turns.items():
+            if turn.is_symlink() and os.readlink(turn) == str(task):
+                return part
+        for part, turn in turns.items():
+            try:
+                turn.symlink_to(str(task))
+            except FileExistsError:
+                continue
+            return part
+        return None
+
+    def sweep(self, level: int) -> None:
+        """Remove what a finished level needs no more: turns, unfinished folders, and what the level before sent."""
+        for item in self.level(level).glob("turn-*"):
+            item.unlink(missing_ok=True)
+        for item in self.level(level).glob("writing-*"):
+            shutil.rmtree(item, ignore_errors=True)
+        if level > 0:
+            for item in self.level(level - 1).glob("part-*/to-*.parquet"):
+                item.unlink(missing_ok=True)
+
+
+def _put(path: Path, content: bytes) -> None:
+    """Write a file that appears whole or not at all, and outlives a crash."""
+    half = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    with open(half, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    half.replace(path)

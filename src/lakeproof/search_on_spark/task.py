@@ -1,0 +1,94 @@
+"""What runs in Spark's Python workers: one question to one partition, from memory where this worker has it."""
+
+from __future__ import annotations
+
+import gc
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from lakeproof.checker.fast.explore import TooWide, compile_kernels
+from lakeproof.checker.faults import blaming
+from lakeproof.checker.model import Model
+from lakeproof.errors import InvalidInput, LakeproofError
+from lakeproof.search_on_spark.folder import Folder
+from lakeproof.search_on_spark.part import Part, Plan
+
+Source = Callable[[], Model]  # makes the model again in another process; must be picklable
+
+
+class Work(NamedTuple):
+    """What is asked of every partition in one job."""
+
+    plan: Plan
+    source: Source
+    run: str  # the job's own name
+    level: int
+    question: Callable[[Part], Any]
+
+
+class Answer(NamedTuple):
+    """A partition's answer, or what is wrong with the model or the folder."""
+
+    part: int | None  # None: there was nothing left to do
+    value: Any = None
+    error: LakeproofError | None = None
+
+
+_parts: OrderedDict[int, Part] = OrderedDict()  # of the search that this worker takes part in, the latest last
+
+
+def prepare(plan: Plan, source: Source, task: int) -> Answer:
+    """See whether this worker can take part, and compile what it needs."""
+    header = Folder(plan.folder).header()
+    if header is None or header.get("search") != plan.search:
+        hint = "--checkpoint DIR must name a folder that the driver and all workers share"
+        return Answer(task, error=InvalidInput("A worker does not see the folder of the search", hint=hint))
+    try:
+        with blaming("of the search"):
+            source()
+    except LakeproofError as error:
+        return Answer(task, error=error)
+    compile_kernels()
+    return Answer(task)
+
+
+def answer(work: Work, task: int) -> Answer:
+    """Put the question to a partition that no other task of this job asks, best one that this worker remembers."""
+    plan = work.plan
+    _forget_other_searches(plan)
+    remembered = sorted(_parts, key=lambda number: _parts[number].level, reverse=True)
+    wishes = [*remembered, *(number for number in range(plan.parts) if number not in _parts)]
+    number = Folder(plan.folder).take_turn(work.run, work.level, task, wishes)
+    if number is None:
+        return Answer(None)
+    collects = gc.isenabled()
+    gc.disable()  # interned values are no garbage
+    try:
+        return Answer(number, _asked(work, number))
+    except LakeproofError as error:
+        return Answer(number, error=error)
+    except TooWide as error:
+        hint = "--engine local searches it state by state"
+        return Answer(number, error=InvalidInput(f"The Spark engine cannot number the states: {error}", hint=hint))
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _asked(work: Work, number: int) -> Any:
+    """The answer; a partition that fails on the way is not remembered."""
+    part = _parts.pop(number, None)
+    with blaming("of the search"):
+        if part is None:
+            while len(_parts) >= work.plan.kept:
+                _parts.popitem(last=False)
+            part = Part(work.plan, number, work.source())
+        value = work.question(part)
+    _parts[number] = part
+    return value
+
+
+def _forget_other_searches(plan: Plan) -> None:
+    if any(part.plan.search != plan.search for part in _parts.values()):
+        _parts.clear()
