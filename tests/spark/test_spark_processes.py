@@ -1,0 +1,47 @@
+"""Two processes, each with a Spark of its own, append to one table at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from lakeproof.spark.lake import Lake
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+# 100 each is the long run; ten are enough to make the two lose swaps to each other.
+APPENDS = int(os.environ.get("LAKEPROOF_APPENDS", "10"))
+WRITER = """
+import sys
+from pathlib import Path
+from lakeproof.spark.lake import connect
+from lakeproof.spark.session import build_session
+warehouse, name, writer, times = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+session = build_session(warehouse, master="local[1]", quick=True)
+lake = connect(session, catalog=f"sqlite:///{warehouse}/catalog.db", warehouse=warehouse)
+for number in range(times):
+    lake.sql(f"insert into {name} values ({writer}, {number})")
+session.stop()
+"""
+
+
+def test_no_append_is_lost_or_doubled(lake: Lake, name: str, warehouse: Path) -> None:
+    lake.sql(f"create table {name} (writer int, number int) using iceberg")
+    words = [sys.executable, "-c", WRITER, str(warehouse), name]
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment.pop("PYSPARK_GATEWAY_PORT", None)
+    other = subprocess.Popen([*words, "1", str(APPENDS)], env=environment, stderr=subprocess.PIPE, text=True)
+    for number in range(APPENDS):
+        lake.sql(f"insert into {name} values (2, {number})")
+    _, said = other.communicate(timeout=APPENDS * 10 + 120)
+    assert (other.returncode, said) == (0, "")
+    assert len(lake.table(name).snapshots()) == 2 * APPENDS
+    found = Counter((row.writer, row.number) for row in lake.table(name).scan().collect())
+    assert found == Counter((writer, number) for writer in (1, 2) for number in range(APPENDS))
+    parents = [each.parent_id for each in lake.table(name).snapshots()]
+    assert parents == [None, *(each.snapshot_id for each in lake.table(name).snapshots()[:-1])]
