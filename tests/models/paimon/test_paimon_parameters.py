@@ -94,7 +94,7 @@ def test_as_in_spec_is_a_bundle_that_its_parts_can_change() -> None:
     assert (plain.prune_vectors, plain.keep_deletes, plain.read_vectors) == (True, True, True)
 
 
-def test_the_defaults_are_the_seeds() -> None:
+def test_the_defaults_are_the_public_specifications() -> None:
     setup = setup_from({})
     assert (setup.num_writers, setup.num_compactors, setup.partitions, setup.buckets) == (2, 0, 1, 2)
     assert (setup.keys, setup.col2, setup.col3) == (("jack", "sarah"), ("red", "blue"), ("A",))

@@ -43,7 +43,7 @@ def test_a_preset_has_its_verdict_and_its_size(preset: str, states: int, broken:
     assert (verdict.states, verdict.exhausted, verdict.unreached) == (states, True, ())
 
 
-def test_the_seeds_property_names_are_kept() -> None:
+def test_the_specifications_property_names_are_kept() -> None:
     names = {one.name: one.seed_name for one in build({"preset": "one-writer-per-bucket"}).properties if one.seed_name}
     assert names == {
         "sequential_snapshot_ids": "SequentialSnapshotIds",
@@ -101,7 +101,7 @@ def test_two_compactors_without_guards_takes_under_two_seconds_and_200_mb() -> N
 
 @pytest.mark.slow
 def test_four_writes_and_six_compactions_are_exhausted_in_little_memory() -> None:
-    """Named by commits, as the seed names files, this space has 29 million states."""
+    """Named by commits, as the public specification names files, this space has 29 million states."""
     verdict = checked("preset=two-compactors max-write-ops=4 max-compactions=6", reductions=False)
     assert verdict.exhausted
     assert verdict.states == 1_983_069

@@ -16,7 +16,7 @@ def trace_of(parameters: str, name: str) -> Trace:
     return trace
 
 
-def test_the_last_state_shows_what_the_seed_printed() -> None:
+def test_the_last_state_shows_files_vectors_and_rows() -> None:
     trace = trace_of("preset=two-compactors", "one_valid_row_per_key")
     state = trace.steps[-1].state
     assert state["version"] == 5

@@ -45,7 +45,7 @@ PARAMETERS: dict[str, Parameter] = {
     "use-lock": Parameter("switch", "false", "committing takes a lock and looks for the snapshot file first"),
     "dv-enabled": Parameter("switch", "true", "compactions write deletion vectors"),
     "compaction": Parameter(
-        "single-level|universal", "single-level", "one level goes one up (the seed), or what Paimon's strategy picks"
+        "single-level|universal", "single-level", "one level goes one up, or what Paimon's strategy picks"
     ),
     "sequence-init": Parameter(
         "job-start|each-write", "job-start", "a writer counts on from an empty table, or restores the highest number"
