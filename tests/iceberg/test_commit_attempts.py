@@ -22,7 +22,7 @@ from lakeproof.filters import Compare
 from lakeproof.format import Move, all_rows, row_set
 from lakeproof.iceberg import catalogs
 from lakeproof.iceberg.catalogs import open_catalog
-from lakeproof.iceberg.commit import METADATA_WRITTEN, SWAPPED, commit_change
+from lakeproof.iceberg.commit import ATTEMPTING, METADATA_WRITTEN, SWAPPED, commit_change
 from lakeproof.iceberg.expire import expire_snapshots
 from lakeproof.iceberg.operations import Options, append
 from lakeproof.iceberg.orphans import remove_orphan_files
@@ -71,7 +71,7 @@ def test_the_phases_come_in_order(lake: Lakehouse) -> None:
     seen: list[str] = []
     table = lake.create()
     append(table, write(table, people(1)), Options(on_phase=seen.append))
-    assert seen == [METADATA_WRITTEN, SWAPPED]
+    assert seen == [ATTEMPTING, METADATA_WRITTEN, SWAPPED]
 
 
 def test_a_commit_that_may_not_retry_is_rejected_and_leaves_nothing(lake: Lakehouse) -> None:

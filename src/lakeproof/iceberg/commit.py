@@ -16,6 +16,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.commit import (
+    AlreadyCommitted,
     Attempt,
     Commit,
     CommitWith,
@@ -49,6 +50,8 @@ from lakeproof.iceberg.window_rows import with_rows
 
 SCANNED, FILES_WRITTEN, METADATA_WRITTEN, SWAPPED = "scanned", "files written", "metadata written", "swapped"
 PHASES = (SCANNED, FILES_WRITTEN, METADATA_WRITTEN, SWAPPED)
+# Phases that come only when somebody else is in the way, or several times.
+ATTEMPTING, LOOKING, FOUND, RUNNING_AGAIN = "attempting", "looking", "found committed", "running again"
 POLICY_PROPERTY = "lakeproof.policy"
 Hook = Callable[[str], None]
 
@@ -152,6 +155,7 @@ class _Run:
 
     def refresh(self) -> Happened:
         """Load the head and the unseen snapshots."""
+        self.on_phase(ATTEMPTING)
         with spoken(self.place):
             newest = refreshed(self.table)
         if newest.metadata.table_uuid != self.table.metadata.table_uuid:
@@ -195,6 +199,8 @@ class _Run:
         )
         if isinstance(self.answer, Refuse | RunAgain):
             self.conflict = self.answer.conflict
+        if isinstance(self.answer, AlreadyCommitted):
+            self.on_phase(FOUND)
         return heard(self.answer)
 
     def write_metadata(self) -> Happened:
@@ -224,22 +230,24 @@ class _Run:
         self.sent = True
         try:
             self.after = swap(self.table, self.snapshot, branch=self.branch, head_id=self.head_id)
+            self.on_phase(SWAPPED)
         except CommitRejected:
             self.sent = False
             return Happened.LOST_SWAP
         except CommitUnknown:
             return Happened.NO_ANSWER
-        self.on_phase(SWAPPED)
         return Happened.SWAPPED
 
     def look(self) -> Happened:
         """One refresh decides an unknown outcome, or it stays unknown."""
+        self.on_phase(LOOKING)
         expected = self.head_id
         try:
             table = loaded(self.table.catalog, self.table.name())
         except Exception:  # whatever hinders us, we cannot look
             return Happened.CANNOT_LOOK
         if own_snapshot(table, self.change.command_id, self.producer.snapshot_id) is not None:
+            self.on_phase(FOUND)
             return Happened.OWN_ID_FOUND
         ref = table.metadata.refs.get(self.branch)
         found = None if ref is None else ref.snapshot_id
