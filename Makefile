@@ -24,15 +24,17 @@ demo: install ## run the main job: a table, its snapshots, the undelete found, a
 
 test: install ## everything that needs no jar and no server
 	@$(BIN)/python tools/check.py lint types
-	$(BIN)/python -m pytest -q -m "not peer"
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not peer and not spark"
+	$(BIN)/python -m pytest -q -m "spark and not peer"
 
 check: install ## the minute-long subset: lint, types, unit tests
 	@$(BIN)/python tools/check.py lint types
-	$(BIN)/python -m pytest -q -m "not peer and not spark and not slow and not browser"
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not peer and not spark and not slow and not browser"
 
 check-all: install ## also the peers (jars, servers) and the long concurrency runs; counts what was skipped
 	@$(BIN)/python tools/check.py lint types
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not spark and not peer"
+	$(BIN)/python -m pytest -q -rs -m "spark or peer"
 
 bench: install ## figures as ratios to peers, a cut of every area; AREA=x FULL=1 for the whole of one
 	@$(BIN)/python -m benchmarks $(AREA) $(if $(FULL),--full)
