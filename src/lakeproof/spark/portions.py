@@ -17,6 +17,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
+from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.planning import ScanPlan
 from lakeproof.iceberg.types import PartitionField, Schema, Table
 from lakeproof.spark.file_index import ManagedFileIndex, ScanSource
@@ -85,6 +86,8 @@ class NamedColumn(NamedTuple):
 def named_columns(schema: Schema, table: Table, portion: Portion) -> list[NamedColumn]:
     """The columns of a portion that is read by name."""
     mapped = _mapping(table) if portion.spec_id is not None else None
+    if mapped is None:
+        _require_one_name(schema, table)
     columns = []
     for field in to_spark_schema(schema).fields:
         name = field.name if mapped is None else mapped.get(field.metadata[FIELD_ID])
@@ -92,6 +95,21 @@ def named_columns(schema: Schema, table: Table, portion: Portion) -> list[NamedC
         read = None if name is None else spark.StructField(name, kind, True)
         columns.append(NamedColumn(read, field.name, kind))
     return columns
+
+
+def _require_one_name(schema: Schema, table: Table) -> None:
+    """Where a column has had two names, or a name two columns, a file read by name may answer with the wrong column."""
+    here = set(schema.field_ids)
+    names = {schema.find_column_name(number): number for number in here}
+    for older in table.schemas().values():
+        for number in older.field_ids:
+            name = older.find_column_name(number)
+            if names.get(name, number) != number or (number in here and name not in names):
+                raise InvalidInput(
+                    f"files without field ids cannot be read: column `{name}` was renamed or dropped meanwhile",
+                    place=f"table {'.'.join(table.name())}",
+                    hint="let the engine that wrote them rewrite them as Parquet",
+                )
 
 
 def _mapping(table: Table) -> dict[int, str]:

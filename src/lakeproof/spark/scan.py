@@ -76,9 +76,9 @@ class Scans:
             return rows.select(*[column.shown() for column in columns])
         if deletes is not None:
             raise InvalidInput(
-                "rows of files without field ids were deleted by position or value",
+                f"rows of {portion.file_format} files that are read by name were deleted by position or value",
                 place=f"table {source.label}",
-                hint="rewrite the adopted files first",
+                hint="let the engine that deleted them compact the table first",
             )
         named = named_columns(schema, source.table, portion)
         by_name = source.spelled(dict(scan_names(named)))

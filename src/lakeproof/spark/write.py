@@ -28,6 +28,7 @@ from lakeproof.spark.types import FIELD_ID, has_collections, to_spark_schema
 from lakeproof.spark.worker_write import write_in_workers
 
 _PART = "__lakeproof_"
+_WRITERS = {"parquet": "parquet.ParquetFileFormat", "orc": "orc.OrcFileFormat"}
 _SINK = "org.apache.spark.sql.execution.streaming.sinks.FileStreamSink"
 
 
@@ -160,7 +161,7 @@ def partition_of(path: str, table: Table) -> tuple[Any, ...]:
 def native_paths(gateway: Gateway, rows: DataFrame, names: Sequence[str], folder: str, table: Table) -> list[str]:
     """What Spark's file sink wrote: committed tasks report their files, and the report is all that is read."""
     kind = _format(table)
-    source = {"parquet": "parquet.ParquetFileFormat", "orc": "orc.OrcFileFormat"}[kind]
+    source = _WRITERS[kind]
     codec = table.properties.get(f"write.{kind}.compression-codec", "zstd")
     sink = gateway.named(_SINK)(
         gateway.session,
@@ -186,4 +187,11 @@ def described(table: Table, files: Sequence[WrittenFile]) -> tuple[DataFile, ...
 
 
 def _format(table: Table) -> str:
-    return table.properties.get("write.format.default", "parquet").lower()
+    kind = table.properties.get("write.format.default", "parquet").lower()
+    if kind not in _WRITERS:
+        raise InvalidInput(
+            f"Spark cannot write {kind} files here",
+            place=f"table {'.'.join(table.name())}",
+            hint="alter table … set tblproperties ('write.format.default'='parquet')",
+        )
+    return kind
