@@ -220,3 +220,62 @@ def letters(jobs: int = 2, alphabet: str = "ab", most: int = 3) -> Model:
         value_symmetries=(renaming,),
         is_final=lambda shared, own: len(shared) == most,
     )
+
+
+class Writing(NamedTuple):
+    """A writer that has picked a cell and a value for it, and how far it has got."""
+
+    phase: int
+    cell: int
+    value: int
+    stale: bool = False
+
+
+def cells(writers: int = 3, cells: int = 3, values: int = 4, phases: int = 3) -> Model:
+    """Writers set cells of a shared row by a swap that fails if the cell was set since: a space of any size."""
+
+    def start(shared: tuple[int, ...], own: Writing | None) -> Iterator[Outcome]:
+        if own is None:
+            for cell in range(cells):
+                for value in range(values):
+                    yield Outcome(shared, Writing(0, cell, value), label=f"cell {cell} = {value}")
+
+    def work(shared: tuple[int, ...], own: Writing | None) -> Iterator[Outcome]:
+        if own is not None and own.phase < phases:
+            yield Outcome(shared, own._replace(phase=own.phase + 1))
+
+    def swap(shared: tuple[int, ...], own: Writing | None) -> Iterator[Outcome]:
+        if own is None or own.phase < phases:
+            return
+        if own.stale:
+            yield Outcome(shared, Writing(0, own.cell, own.value), marks=("lost",))
+        else:
+            after = (*shared[: own.cell], own.value, *shared[own.cell + 1 :])
+            yield Outcome(after, None, event=own.cell, marks=("swapped",))
+
+    def observe(own: Writing | None, cell: int) -> Writing | None:
+        return own._replace(stale=True) if own is not None and own.cell == cell else own
+
+    properties = (
+        always("not_all_last", lambda shared: set(shared) != {values - 1}),
+        reachable("lost", "lost"),
+    )
+    processes = tuple(Process(f"w{number}", None) for number in range(1, writers + 1))
+    steps = (Step("start", start), Step("work", work), Step("swap", swap))
+    return Model("cells", (0,) * cells, processes, steps, properties, observe)
+
+
+def ring(members: int, turns: int) -> Model:
+    """Members count one after the other: few states, but many members with many values each."""
+
+    def count(shared: None, own: tuple[int, int]) -> Iterator[Outcome]:
+        waits, counted = own
+        if not waits and counted < turns:
+            yield Outcome(shared, (0, counted + 1), event="done" if counted + 1 == turns else None)
+
+    def observe(own: tuple[int, int], event: str) -> tuple[int, int]:
+        return max(0, own[0] - 1), own[1]
+
+    processes = tuple(Process(f"m{number}", (number, 0), f"kind {number % 2}") for number in range(members))
+    last = eventually("all_done", lambda shared, owns: all(own[1] == turns for own in owns), symmetric=True)
+    return Model("ring", None, processes, (Step("count", count),), (last,), observe)

@@ -22,20 +22,19 @@ u64 = np.uint64  # in kernels every constant beside a uint64 must be one, or num
 i64 = cast(Callable[[Any], int], np.int64)
 
 
-def _choose_cache() -> None:
-    """Compiled code lies beside the source, or where that is read-only in a folder of this user."""
-    if numba.config.CACHE_DIR or os.access(Path(__file__).parent, os.W_OK):
-        return
+def cache_folder(beside: Path) -> str:
+    """Where compiled code is kept when it cannot lie beside the source; empty: it can."""
+    if os.access(beside, os.W_OK):
+        return ""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lakeproof"
     try:
         home.mkdir(parents=True, exist_ok=True)
-        writable = os.access(home, os.W_OK)
     except OSError:
-        writable = False
-    numba.config.CACHE_DIR = str(home if writable else Path(tempfile.gettempdir()) / f"lakeproof-{os.getuid()}")
+        return str(Path(tempfile.gettempdir()) / f"lakeproof-{os.getuid()}")
+    return str(home)
 
 
-_choose_cache()
+numba.config.CACHE_DIR = numba.config.CACHE_DIR or cache_folder(Path(__file__).parent)
 
 
 def kernel(function: F) -> F:
