@@ -10,6 +10,7 @@ import pytest
 from spark_files import files_below
 
 from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.tables import create_namespace
 from lakeproof.spark.lake import Lake
 
 pytestmark = pytest.mark.spark
@@ -189,3 +190,25 @@ def test_spark_s_own_tables_stay_its_own(lake: Lake, rows: Rows, name: str, ware
         lake.sql(f"create table other.{name} (id int) using parquet")
     lake.sql(f"drop table {name}")
     assert rows("set spark.sql.shuffle.partitions") == [("spark.sql.shuffle.partitions", "2")]
+
+
+def test_names_are_found_in_any_case_as_spark_does(lake: Lake, rows: Rows, name: str) -> None:
+    lake.sql(f"create table {name.upper()} (Id int) using iceberg")
+    lake.sql(f"insert into {name} values (1)")
+    lake.sql(f"insert into {name.upper()} (ID) values (2)")
+    assert rows(f"select sum(iD) from default.{name.upper()}") == [(3,)]
+    assert rows(f"select count(*) from `{name.upper()}$snapshots`") == [(2,)]
+    assert lake.table(name.upper()).name == f"default.{name}"
+    with pytest.raises(InvalidInput, match=f"the managed table `{name}` has no such statement"):
+        lake.sql(f"msck repair table {name}")
+
+
+def test_namespaces_that_another_process_made_can_be_used(lake: Lake, rows: Rows, name: str) -> None:
+    create_namespace(lake.engine.catalog, f"space_{name}")
+    lake.reconnect()
+    assert (f"space_{name}",) in rows("show databases")
+    lake.sql(f"use space_{name}")
+    lake.sql(f"create table {name} (id int) using iceberg")
+    lake.sql("use default")
+    assert (f"space_{name}", name, False) in rows(f"show tables in space_{name}")
+    assert rows(f"select * from space_{name}.{name}") == []

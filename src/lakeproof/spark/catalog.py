@@ -27,6 +27,7 @@ from lakeproof.iceberg.types import Table
 from lakeproof.iceberg.views import view
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.gateway import CATALYST, CONNECTOR, JavaProxy, from_java
+from lakeproof.spark.names import spelled
 from lakeproof.spark.scan import described_table
 from lakeproof.spark.types import to_iceberg_schema
 from lakeproof.spark.writable import WritableTable
@@ -43,6 +44,9 @@ def install(engine: Engine) -> SessionCatalog:
     extended = SessionCatalog(engine, gateway.hidden_field(manager, "defaultSessionCatalog"))
     gateway.hidden_field(manager, "catalogs").put(SESSION_CATALOG, extended)
     gateway.spark.conf.set(f"spark.sql.catalog.{SESSION_CATALOG}", "lakeproof")
+    for namespace in list_namespaces(engine.catalog):  # so that USE finds those that other processes made
+        if "." not in namespace and not extended.delegate.namespaceExists(gateway.strings([namespace])):
+            extended.delegate.createNamespace(gateway.strings([namespace]), gateway.jvm.java.util.HashMap())
     return extended
 
 
@@ -81,9 +85,9 @@ class SessionCatalog(JavaProxy):
     @from_java
     def loadTable(self, identifier: Any, *how: Any) -> Any:
         """A managed table to read or to write, a view of its metadata, or a table of Spark's own."""
-        name = _dotted(identifier)
-        base, dollar, wanted = name.partition("$")
-        table = self.engine.find(base)
+        base, dollar, wanted = _dotted(identifier).partition("$")
+        name = f"{spelled(self.engine, base)}{dollar}{wanted}"
+        table = self.engine.find(spelled(self.engine, base))
         if table is None:
             return self.delegate.loadTable(identifier, *how)
         if dollar:
@@ -97,6 +101,9 @@ class SessionCatalog(JavaProxy):
         else:
             scan = self.engine.scan(table)
         return self._readable(identifier, scan.source.key, scan.rows)
+
+    def _name(self, identifier: Any) -> str:
+        return spelled(self.engine, _dotted(identifier))
 
     def _view(self, table: Table, name: str) -> DataFrame:
         return self.gateway.spark.createDataFrame(view(table, name))
@@ -120,7 +127,7 @@ class SessionCatalog(JavaProxy):
     @from_java
     def tableExists(self, identifier: Any) -> bool:
         """Whether anybody knows the name."""
-        return self.engine.find(_dotted(identifier)) is not None or bool(self.delegate.tableExists(identifier))
+        return self.engine.find(self._name(identifier)) is not None or bool(self.delegate.tableExists(identifier))
 
     @from_java
     def listTables(self, namespace: Any) -> Any:
@@ -144,7 +151,7 @@ class SessionCatalog(JavaProxy):
         columns, parts = (info.columns(), info.partitions()) if len(described) == 1 else described[:2]
         if len(described) == 1:
             columns = self.gateway.named(f"{CONNECTOR}catalog.CatalogV2Util").v2ColumnsToStructType(columns)
-        table = self._create(_dotted(identifier), columns, parts, properties)
+        table = self._create(self._name(identifier), columns, parts, properties)
         return WritableTable(self.engine, table)
 
     def _create(self, name: str, schema: Any, parts: Any, properties: dict[str, str]) -> Table:
@@ -169,25 +176,34 @@ class SessionCatalog(JavaProxy):
         return self._dropped(identifier, purge=True)
 
     def _dropped(self, identifier: Any, *, purge: bool) -> bool:
-        if self.engine.find(_dotted(identifier)) is None:
+        if self.engine.find(self._name(identifier)) is None:
             return bool((self.delegate.purgeTable if purge else self.delegate.dropTable)(identifier))
-        drop_table(self.engine.catalog, _dotted(identifier), purge=purge)
+        drop_table(self.engine.catalog, self._name(identifier), purge=purge)
         return True
 
     @from_java
     def alterTable(self, identifier: Any, changes: Any) -> Any:
         """Spark's own tables only: ours are altered by the statement's text."""
-        if self.engine.find(_dotted(identifier)) is None:
+        if self.engine.find(self._name(identifier)) is None:
             return self.delegate.alterTable(identifier, changes)
         raise InvalidInput("a managed table cannot be altered this way", hint="use lake.sql with ALTER TABLE")
 
     @from_java
     def renameTable(self, identifier: Any, new: Any) -> None:
         """The table has another name."""
-        if self.engine.find(_dotted(identifier)) is None:
+        if self.engine.find(self._name(identifier)) is None:
             self.delegate.renameTable(identifier, new)
         else:
-            rename_table(self.engine.catalog, _dotted(identifier), _dotted(new))
+            rename_table(self.engine.catalog, self._name(identifier), self._name(new))
+
+    @from_java
+    def listNamespaces(self, *parent: Any) -> Any:
+        """Everybody's namespaces."""
+        theirs = [".".join(each) for each in self.delegate.listNamespaces(*parent)]
+        ours = [each for each in list_namespaces(self.engine.catalog) if not parent or not list(parent[0])]
+        names = sorted({*theirs, *(each for each in ours if "." not in each)})
+        kind = self.gateway.class_of("[[Ljava.lang.String;")
+        return self.gateway.built(json.dumps([[each] for each in names]), kind)
 
     @from_java
     def namespaceExists(self, namespace: Any) -> bool:

@@ -14,6 +14,7 @@ from lakeproof.spark.gateway import Gateway
 from lakeproof.sql.lexer import marked
 
 _RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: \w+)?\s*$", re.MULTILINE)
+_NO_SUCH_STATEMENT = re.compile(r"`([^`]*) \(a managed table: use lake\.sql for this statement\)")
 _POSITION = re.compile(r"\(?line (\d+), pos (\d+)\)?|line (\d+) pos (\d+)")
 _CONDITION = re.compile(r"\[([A-Z_.]+)\]\s*(.*?)(?:\s*SQLSTATE: \w+|\n\n|$)", re.DOTALL)
 
@@ -35,6 +36,10 @@ def spoken_error(gateway: Gateway, error: Exception, text: str = "") -> Lakeproo
     if own is not None:
         return own
     told = str(error)
+    not_ours = _NO_SUCH_STATEMENT.search(told)
+    if not_ours:
+        hint = "SHOW, DESCRIBE, ALTER, CALL system.…: see the reference of statements"
+        return InvalidInput(f"the managed table `{not_ours.group(1)}` has no such statement", hint=hint)
     raised = _RAISED.search(told)
     if raised:
         return InvalidInput(raised.group(1), hint="nothing was written")

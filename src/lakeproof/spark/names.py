@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.catalogs import CATALOG_NAME
+from lakeproof.iceberg.tables import table_exists
 from lakeproof.iceberg.types import Table
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.gateway import CATALYST
@@ -18,7 +19,15 @@ def qualified(engine: Engine, name: str) -> str:
         parts = parts[1:]
     if len(parts) == 1:
         parts = [engine.gateway.spark.catalog.currentDatabase(), *parts]
-    return ".".join(parts)
+    return spelled(engine, ".".join(parts))
+
+
+def spelled(engine: Engine, name: str) -> str:
+    """A name as the catalog has it: as it was written, else in lower case, in which Spark makes its tables."""
+    if name == name.lower() or table_exists(engine.catalog, name):
+        return name
+    case_sensitive = str(engine.gateway.spark.conf.get("spark.sql.caseSensitive")).lower() == "true"
+    return name if case_sensitive else name.lower()
 
 
 def managed(engine: Engine, name: str) -> Table | None:
