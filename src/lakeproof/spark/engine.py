@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame
 
-from lakeproof.commit import Policy
+from lakeproof.commit import Conflict, Policy
 from lakeproof.errors import CommitUnknown
 from lakeproof.filters import ALWAYS, Expression
 from lakeproof.iceberg.commit import FILES_WRITTEN, SCANNED, Committed, Hook, no_hook
@@ -33,6 +33,7 @@ class Context:
     `as_of_ms`: the instant at which every managed table is read. `dynamic`: INSERT replaces the partitions it writes.
     `pinned`: tables by name that are read as they were when the statement began. `on_phase` watches the phases of a
     write, `policy` (else the table's own) judges it, `whole_files`: a DELETE may drop files without a look inside.
+    `running` is known to an INSERT, `on_rerun` hears why a command runs again.
     `engine` is whose tables the names mean, where a session is connected to several lakes.
     """
 
@@ -42,6 +43,8 @@ class Context:
     on_phase: Hook = no_hook
     policy: Policy | None = None
     whole_files: bool = True
+    running: Any = None
+    on_rerun: Callable[[Conflict], None] = lambda conflict: None
     engine: Engine | None = None
 
 

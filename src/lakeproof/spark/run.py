@@ -20,6 +20,7 @@ from lakeproof.spark.instants import epoch_millis
 from lakeproof.spark.local_rows import local_rows, texts
 from lakeproof.spark.names import managed, qualified, refuse_managed_path
 from lakeproof.spark.procedures import call
+from lakeproof.spark.row_level.insert import run_insert
 from lakeproof.spark.row_level.run import run_row_level
 from lakeproof.sql import parse
 from lakeproof.sql import statements as s
@@ -135,10 +136,13 @@ class Runner:
 
     def _insert(self, statement: s.Insert) -> DataFrame:
         """Spark resolves and casts; a dynamic overwrite is an INSERT INTO that replaces the partitions it writes."""
-        if not self._is_dynamic(statement):
+        if managed(self.engine, statement.table) is None:
             return self.spark_sql(statement.text)
+        name = qualified(self.engine, statement.table)
+        if not self._is_dynamic(statement):
+            return run_insert(self.engine, name, lambda: self.spark_sql(statement.text))
         with self.engine.within(dynamic=True):
-            return self.spark_sql(statement.as_append)
+            return run_insert(self.engine, name, lambda: self.spark_sql(statement.as_append))
 
     def _explain(self, mode: str, inner: str, text: str) -> DataFrame:
         statement = self.understood(inner)

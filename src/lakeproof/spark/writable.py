@@ -14,6 +14,7 @@ from lakeproof.iceberg.types import Table
 from lakeproof.spark.catalyst import Unsaid, parsed
 from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode
 from lakeproof.spark.gateway import CONNECTOR, JavaProxy, from_java
+from lakeproof.spark.row_level.insert import insert
 from lakeproof.spark.types import to_spark_schema
 
 _CAPABILITIES = ("BATCH_READ", "V1_BATCH_WRITE", "BATCH_WRITE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC", "TRUNCATE")
@@ -193,7 +194,7 @@ class Insertable(JavaProxy):
     @from_java
     def insert(self, rows: Any, overwrite: bool) -> None:
         """Spark gives the rows; what is overwritten was said before."""
-        self.engine.write(self.table, DataFrame(rows, self.gateway.spark), self.mode)
+        insert(self.engine, self.table, DataFrame(rows, self.gateway.spark), self.mode)
 
     class Java:
         """What py4j reads."""

@@ -89,7 +89,7 @@ class PlacedScan(NamedTuple):
 
 def placed_scan(engine: Engine, table: Table) -> PlacedScan:
     """The rows of the table's head."""
-    source = head_source(engine, table)
+    source = placed_source(engine, table)
     deletes = find_deletes(source)
     index = PlacedFileIndex(engine.gateway, source, deletes)
     columns = scan_columns(table.schema(), history_of(table))
@@ -101,17 +101,29 @@ def placed_scan(engine: Engine, table: Table) -> PlacedScan:
 
 
 def head_source(engine: Engine, table: Table) -> ScanSource:
-    """What plans the table's head; only rows of Parquet files with field ids have places here."""
+    """What plans the table's head."""
     head = table.current_snapshot()
-    source = engine.scans.of(table, snapshot_id=None if head is None else head.snapshot_id).source
-    others = set(source.planned().files["format"].unique().to_pylist()) - {"PARQUET"}
-    if others or any(portion.by_name for portion in portions_of(source)):
+    return engine.scans.of(table, snapshot_id=None if head is None else head.snapshot_id).source
+
+
+def placed_source(engine: Engine, table: Table) -> ScanSource:
+    """The same, if every row has a place that Spark can tell: only in Parquet files with field ids."""
+    source = head_source(engine, table)
+    others = sorted(other_files(source))
+    if others:
         raise InvalidInput(
-            f"rows of {', '.join(sorted(others)) or 'adopted'} files cannot be changed one by one",
+            f"rows of {', '.join(others)} files cannot be changed one by one",
             place=f"table {source.label}",
             hint="write them anew first: INSERT OVERWRITE the table with SELECT * from it",
         )
     return source
+
+
+def other_files(source: ScanSource) -> set[str]:
+    """The kinds of files in which rows have no places."""
+    formats = set(source.planned().files["format"].unique().to_pylist()) - {"PARQUET"}
+    adopted = any(portion.by_name for portion in portions_of(source))
+    return formats or ({"adopted"} if adopted else set())
 
 
 def deleted_in(table: Table, planned: ScanPlan, only: Iterable[str] | None = None) -> Found:

@@ -28,7 +28,7 @@ from lakeproof.spark.engine import Engine
 from lakeproof.spark.file_index import ScanSource
 from lakeproof.spark.gateway import SOURCES, Gateway, items_of
 from lakeproof.spark.row_level.homes import Home, kept_rows
-from lakeproof.spark.row_level.places import Found, PlacedFileIndex, head_source, read_schema
+from lakeproof.spark.row_level.places import Found, PlacedFileIndex, placed_source, read_schema
 from lakeproof.spark.scan import Scans
 from lakeproof.spark.types import has_collections
 from lakeproof.spark.worker_write import worker_paths
@@ -59,7 +59,7 @@ def rewrite(engine: Engine, table: Table, pieces: Sequence[Piece], lost: Found) 
     """Each piece as one file (none, where no row is left) without the rows that are lost."""
     each = all(len(piece) == 1 for piece in pieces)
     gateway = _gateway(engine, _EACH if each else _TOGETHER)
-    source = head_source(engine, table)
+    source = placed_source(engine, table)
     groups = [[home for piece in pieces for home in piece]] if each else pieces
     parts = [_kept(gateway, table, source, homes, lost) for homes in groups]
     rows = reduce(DataFrame.unionAll, parts)

@@ -17,6 +17,7 @@ from lakeproof.errors import CommitUnknown, InvalidInput
 from lakeproof.iceberg.commit import (
     FILES_WRITTEN,
     POLICY_PROPERTY,
+    RUNNING_AGAIN,
     SCANNED,
     Committed,
     commit_change,
@@ -66,6 +67,8 @@ def run_row_level(engine: Engine, name: str, statement: Update | Delete | Merge)
         if not isinstance(answer, RunAgain):
             return Done(None, reruns) if answer is None else Done(answer.snapshot_id, reruns, answer.retries)
         reruns, fallback = reruns + 1, answer.mode
+        engine.context.on_rerun(answer.conflict)
+        engine.context.on_phase(RUNNING_AGAIN)
         _log.info("%s on %s runs again (%s): %s", command, name, reruns, answer.conflict.check)
 
 

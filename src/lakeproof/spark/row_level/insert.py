@@ -1,0 +1,168 @@
+"""INSERT whose rows come from the table itself: what it read may not have changed, or it runs again.
+
+An INSERT of rows from elsewhere never conflicts and does not come here. One that reads its own table would otherwise
+add a sum, or overwrite rows, that were computed from a table which is no more.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import NamedTuple
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from lakeproof.commit import Command, Conflict, Isolation, Mode, RunAgain, TableChange
+from lakeproof.commit.policy_text import named_policy
+from lakeproof.errors import CommitUnknown, InvalidInput, LakeproofError
+from lakeproof.filters import any_of, columns_of
+from lakeproof.format import DataFile, Rows, rows_of
+from lakeproof.iceberg.commit import (
+    FILES_WRITTEN,
+    POLICY_PROPERTY,
+    RUNNING_AGAIN,
+    SCANNED,
+    Committed,
+    commit_change,
+)
+from lakeproof.iceberg.operations import isolation_of, whole_files
+from lakeproof.iceberg.physical import NewFiles
+from lakeproof.iceberg.types import Table
+from lakeproof.spark.engine import Append, Engine, Overwrite, WriteMode
+from lakeproof.spark.row_level.asked import Asked, asked, condition_of
+from lakeproof.spark.row_level.homes import dead_rows, homes_of, kept_rows
+from lakeproof.spark.row_level.places import as_rows, head_source, other_files, placed_scan, places_in
+from lakeproof.spark.row_level.run import DEFAULT_RERUNS, MAX_RERUNS_PROPERTY
+from lakeproof.spark.write import Written, remove_folder, write_rows
+
+
+class Running(NamedTuple):
+    """The statement that an INSERT is part of: its id, how often it ran before, and whether it may run again."""
+
+    command_id: str
+    reruns: int
+    reruns_left: bool
+
+
+class MustRunAgain(LakeproofError):
+    """Travels from the write back to the statement, which runs again."""
+
+    def __init__(self, conflict: Conflict) -> None:
+        super().__init__(conflict.check)
+        self.conflict = conflict
+
+
+def run_insert(engine: Engine, name: str, run: Callable[[], DataFrame]) -> DataFrame:
+    """The statement, run until its commit stands; each time all its references to the table read one snapshot."""
+    command_id, reruns = str(uuid.uuid4()), 0
+    while True:
+        table = engine.load(name)
+        left = reruns < int(table.properties.get(MAX_RERUNS_PROPERTY, DEFAULT_RERUNS))
+        pinned = {**engine.context.pinned, name: table}
+        with engine.within(pinned=pinned, running=Running(command_id, reruns, left)):
+            try:
+                return run()
+            except (PySparkException, Py4JError) as error:
+                again = engine.gateway.recovered(error)
+                if not isinstance(again, MustRunAgain):
+                    raise
+        reruns += 1
+        engine.context.on_rerun(again.conflict)
+        engine.context.on_phase(RUNNING_AGAIN)
+
+
+def insert(engine: Engine, table: Table, rows: DataFrame, mode: WriteMode) -> Committed:
+    """The rows as one snapshot; if they were read from the table itself, only while that holds."""
+    said = asked(engine, table, rows)
+    if not said.reads:
+        return engine.write(table, rows, mode)
+    if not isinstance(mode, Append | Overwrite):
+        raise InvalidInput(
+            "rows of a table cannot replace partitions of the same table dynamically",
+            place=f"table {'.'.join(table.name())}",
+            hint="name the partition, or use MERGE",
+        )
+    change = _change(engine, table, said, mode)
+    on_phase = engine.context.on_phase
+    on_phase(SCANNED)
+    written = write_rows(engine.gateway, table, rows)
+    try:
+        on_phase(FILES_WRITTEN)
+        answer = _committed(engine, table, change, written)
+    except CommitUnknown:
+        raise  # the files may be part of the table: nobody removes them
+    except BaseException:
+        remove_folder(engine.gateway, written.folder)
+        raise
+    if isinstance(answer, RunAgain):
+        remove_folder(engine.gateway, written.folder)
+        raise MustRunAgain(answer.conflict)
+    return answer
+
+
+def _committed(engine: Engine, table: Table, change: TableChange, written: Written) -> Committed | RunAgain:
+    context = engine.context
+    running = context.running or Running(str(uuid.uuid4()), 0, reruns_left=False)
+    return commit_change(
+        table,
+        change._replace(command_id=running.command_id),
+        NewFiles(written.files),
+        policy=context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof")),
+        reruns=running.reruns,
+        reruns_left=running.reruns_left,
+        on_phase=context.on_phase,
+    )
+
+
+def _change(engine: Engine, table: Table, said: Asked, mode: WriteMode) -> TableChange:
+    head = table.current_snapshot()
+    base = TableChange(
+        command=Command.INSERT_SELECT,
+        isolation=insert_isolation(table),
+        scan_snapshot=None if head is None else head.snapshot_id,
+        scan_sequence_number=0 if head is None else head.sequence_number or 0,
+        conflict_filter=any_of(said.reads),
+        reads=_rows_read(engine, table, said),
+    )
+    if not isinstance(mode, Overwrite):
+        return base
+    gone = _replaced(table, mode)
+    return base._replace(
+        command=Command.OVERWRITE,
+        mode=Mode.COPY_ON_WRITE,
+        conflict_filter=any_of([mode.filter, *said.reads]),
+        removed_data_files=gone,
+        targets=rows_of((file.path, file.all_rows) for file in gone),
+        reads=tuple((path, rows) for path, rows in base.reads if path not in {file.path for file in gone}),
+        mapping=(),
+    )
+
+
+def _replaced(table: Table, mode: Overwrite) -> tuple[DataFile, ...]:
+    """The files of the overwritten part, as the statement read them: what others add meanwhile is not theirs."""
+    found = whole_files(table, mode.filter)
+    if found.partial:
+        raise InvalidInput(
+            f"the predicate takes only some rows of {len(found.partial)} files",
+            place=found.partial[0].path,
+            hint="use a predicate on partition columns, or a row-level command",
+        )
+    return found.whole
+
+
+def _rows_read(engine: Engine, table: Table, said: Asked) -> Rows:
+    """The rows that the query may have read; all of them where it has no predicate, or where rows have no places."""
+    wanted = any_of(said.reads)
+    if not columns_of(wanted) or other_files(head_source(engine, table)):
+        homes = homes_of(engine, table)
+        dead = dead_rows(engine, table, homes.values())
+        return rows_of((path, kept_rows(home, dead)) for path, home in homes.items())
+    scan = placed_scan(engine, table)
+    return as_rows(scan.found(places_in(scan.rows.filter(condition_of(wanted)))))
+
+
+def insert_isolation(table: Table) -> Isolation:
+    """`write.insert.isolation-level`, by default serializable as for the other commands."""
+    return isolation_of(table, "insert")
