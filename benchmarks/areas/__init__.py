@@ -1,0 +1,1 @@
+"""One file per area, each with `run(full) -> Result`."""

@@ -1,0 +1,82 @@
+"""The two engines side by side: the readable one is the measure, the fast one takes over where a space grows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from statistics import median
+from typing import Any, NamedTuple
+
+from benchmarks.harness import Line, Timing, turned
+from benchmarks.results import Result, Stopwatch
+from lakeproof.errors import LakeproofError
+
+TITLE = (
+    "Spaces explored to the end, each in a process of its own. Time is the search alone; «from the shell» has the "
+    "start of Python and the loading of compiled kernels too; bytes are what the search added. «counters» is a toy whose "
+    "processes count on their own: the search without a model's Python."
+)
+
+
+class Space(NamedTuple):
+    """A model with its parameters, and which engines search it."""
+
+    model: str
+    parameters: str
+    engines: tuple[str, ...] = ("readable", "fast")
+
+
+CUT = (
+    Space("iceberg", "num-writers=3 max-write-ops=4 max-compactions=2 num-keys=2"),
+    Space("iceberg", "num-writers=3 max-write-ops=5 max-compactions=2 num-keys=2"),
+    Space("paimon", "preset=one-writer-per-bucket max-write-ops=4"),
+    Space("counters", "processes=4 to=25"),
+)
+FULL = (
+    *CUT,
+    Space("iceberg", "num-writers=4 max-write-ops=6 max-compactions=2", ("fast",)),
+    Space("counters", "processes=4 to=60", ("fast",)),
+)
+REPETITIONS = {False: 1, True: 3}
+
+
+def run(*, full: bool) -> Result:
+    """Every space by each of its engines, in turn."""
+    watch = Stopwatch("search", TITLE, full=full, plotted="states/s")
+    lines = [line for space in (FULL if full else CUT) for line in measured(space, REPETITIONS[full])]
+    return watch.result(lines, [f"Verdicts: {', '.join(sorted({str(line.more['verdict']) for line in lines}))}."])
+
+
+def measured(space: Space, repetitions: int) -> list[Line]:
+    """One space: a line per engine, with the same count of states or an error."""
+    runs: dict[str, list[dict[str, Any]]] = {engine: [] for engine in space.engines}
+    for number in range(repetitions):
+        for engine in turned(list(space.engines), number):
+            runs[engine].append(one_search(space.model, engine, space.parameters))
+    counts = {found["states"] for each in runs.values() for found in each}
+    if len(counts) != 1:
+        raise LakeproofError(f"the engines do not agree on {space.model} {space.parameters}: {sorted(counts)} states")
+    return [_line(space, engine, found) for engine, found in runs.items()]
+
+
+def _line(space: Space, engine: str, runs: list[dict[str, Any]]) -> Line:
+    timings = tuple(Timing(found["seconds"]) for found in runs)
+    more = {
+        "states": int(runs[0]["states"]),
+        "states/s": int(runs[0]["states"] / median(found["seconds"] for found in runs)),
+        "bytes/state": int(median(found["bytes_per_state"] for found in runs)),
+        "peak MB": int(median(found["memory_mb"] for found in runs)),
+        "from the shell, s": round(median(found["shell_seconds"] for found in runs), 2),
+        "verdict": str(runs[0]["verdict"]),
+    }
+    return Line(f"{space.model} {space.parameters}", engine, "readable", timings, more)
+
+
+def one_search(model: str, engine: str, parameters: str, environment: dict[str, str] | None = None) -> dict[str, Any]:
+    """The figures of one search in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.one_search", model, engine, *parameters.split()]
+    began = time.perf_counter()
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=True)
+    return {**json.loads(done.stdout), "shell_seconds": time.perf_counter() - began}

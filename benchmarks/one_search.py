@@ -1,0 +1,83 @@
+"""One search in a process of its own: `python -m benchmarks.one_search MODEL ENGINE [NAME=VALUE…]` prints its figures.
+
+Alone, so that its memory is its own. The environment may set a limit: LAKEPROOF_BENCH_MEMORY_MB, at which the search
+is stopped the way Ctrl-C stops it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any, cast
+
+from lakeproof.checker.limits import Progress, memory_mb
+from lakeproof.checker.model import Model, Outcome, Process, Step, always_of_each
+from lakeproof.checker.search import Engine, check
+from lakeproof.commit.policy_text import named_policy
+from lakeproof.models import iceberg, paimon
+
+
+def model_of(name: str, parameters: dict[str, str]) -> Model:
+    """The Iceberg model under `lakeproof`, the Paimon model, or counters."""
+    if name == "paimon":
+        return paimon.build(parameters)
+    if name == "counters":
+        return counters(int(parameters["processes"]), int(parameters["to"]))
+    return iceberg.model_of(iceberg.configured(parameters, named_policy("lakeproof")))
+
+
+def counters(processes: int, to: int) -> Model:
+    """Processes that count on their own: hardly any Python to run, so the search itself is what is measured."""
+
+    def count(shared: None, own: int) -> Iterator[Outcome]:
+        if own < to:
+            yield Outcome(shared, own + 1)
+
+    each = tuple(Process(f"p{number}", 0, f"kind {number}") for number in range(processes))
+    return Model("counters", None, each, (Step("count", count),), (always_of_each("small", lambda _, own: own <= to),))
+
+
+def searched(model: Model, engine: Engine, most_memory_mb: float | None) -> dict[str, Any]:
+    """The figures of one search."""
+
+    def watch(progress: Progress) -> None:
+        if most_memory_mb is not None and progress.memory_mb > most_memory_mb:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    began = time.perf_counter()
+    if engine == "fast":  # the compiler's memory is not the search's
+        from lakeproof.checker.fast.explore import compile_kernels
+
+        compile_kernels()
+    compile_seconds = time.perf_counter() - began
+    before = memory_mb()
+    verdict = check(model, engine=engine, progress=watch)
+    return {
+        "states": verdict.states,
+        "transitions": verdict.transitions,
+        "depth": verdict.depth,
+        "seconds": verdict.seconds,
+        "compile_seconds": compile_seconds,
+        "memory_mb": verdict.peak_memory_mb,
+        "bytes_per_state": (verdict.peak_memory_mb - before) * 1e6 / verdict.states,
+        "verdict": verdict.verdict,
+        "cut_by": verdict.cut_by,
+        "engine": verdict.engine,
+    }
+
+
+def main(arguments: list[str]) -> None:
+    """Search and print."""
+    name, engine, *words = arguments
+    most = os.environ.get("LAKEPROOF_BENCH_MEMORY_MB")
+    parameters = dict(word.split("=", 1) for word in words)
+    found = searched(model_of(name, parameters), cast(Engine, engine), float(most) if most else None)
+    json.dump(found, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
