@@ -150,6 +150,17 @@ def test_orphans_are_named_then_removed(lake: Lakehouse) -> None:
     assert remove_orphan_files(table).files == ()
 
 
+def test_a_checksum_beside_a_file_lives_as_long_as_the_file(lake: Lakehouse) -> None:
+    """Hadoop's local file system, which other engines use, keeps one."""
+    table = insert(lake.create(), people(1))
+    file = path_of(plan(table).files["path"].to_pylist()[0])
+    file.with_name(f".{file.name}.crc").write_bytes(b"crc")
+    alone = file.with_name(".gone.parquet.crc")
+    alone.write_bytes(b"crc")
+    found = remove_orphan_files(table, older_than_ms=soon(), dry_run=True)
+    assert [path_of(path) for path in found.files] == [alone]
+
+
 def test_files_that_a_folder_held_before_are_never_orphans(lake: Lakehouse, tmp_path: Path) -> None:
     folder = tmp_path / "sales"
     for place in ("data", "metadata", "ss=1", ""):

@@ -57,7 +57,7 @@ def remove_orphan_files(
     with spoken(place):
         needed = {_bare(path) for path in _needed(table, cache or shared_cache())}
         since = int(table.properties.get(CREATED_PROPERTY, 0))
-        found = tuple(sorted(path for path, ms in _listed(table) if since <= ms < cut and _bare(path) not in needed))
+        found = tuple(sorted(path for path, ms in _listed(table) if since <= ms < cut and _owner(path) not in needed))
         if not dry_run:
             remove_files(table, found)
     return Orphans(found, removed=not dry_run)
@@ -93,6 +93,11 @@ def _listed(table: Table) -> Iterator[tuple[str, int]]:
 
 def _changed_ms(info: FileInfo) -> int:
     return 0 if info.mtime_ns is None else int(info.mtime_ns) // 1_000_000
+
+
+def _owner(path: str) -> str:
+    """The file itself; of a checksum that Hadoop's local file system keeps beside a file, that file."""
+    return re.sub(r"/\.([^/]+)\.crc$", r"/\1", _bare(path))
 
 
 def _bare(path: str) -> str:
