@@ -104,3 +104,16 @@ def test_the_example_asserts_its_own_result() -> None:
     assert done.returncode == 0, done.stderr
     assert "holds" in done.stdout
     assert check(load_model(example, {"participants": "2", "forgetful": "yes"})).verdict == "violated"
+
+
+def test_the_how_to_runs(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "write-a-model.md").read_text()
+    first, *later = [part.split("```")[0] for part in page.split("```python\n")[1:]]
+    path = tmp_path / "lease.py"
+    path.write_text(first)
+    assert check(load_model(path, {})).property("no_stale_write").verdict == "violated"
+    assert check(load_model(path, {"fenced": "yes", "clients": "3"})).verdict == "holds"
+    assert len(later) == 2
+    names: dict[str, object] = {}
+    for code in (first, *later):
+        exec(compile(code, str(path), "exec"), names)

@@ -207,6 +207,16 @@ def test_a_run_that_leaves_somebody_out_for_ever_does_not_count() -> None:
             id="a list in the state",
         ),
         pytest.param(
+            lambda: check(Model("m", 0, (Process("a", 0),), (Step("s", lambda s, o: None),))),
+            "yields something that is not an Outcome: 'NoneType' object is not iterable",
+            id="a step that returns nothing",
+        ),
+        pytest.param(
+            lambda: check(Model("m", 0, (Process("a", 0),), (Step("s", lambda s, o: [(s, o)]),))),
+            "yields something that is not an Outcome",
+            id="a step that yields a pair",
+        ),
+        pytest.param(
             lambda: check(Model("m", 0, (Process("a", 0),), (), (always("x", lambda shared: 1 / shared > 0),))),
             r"raised ZeroDivisionError: division by zero\n  at    .*test_checker_toys.py:\d+",
             id="a test that raises",

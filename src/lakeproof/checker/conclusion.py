@@ -46,11 +46,11 @@ def conclude(
 ) -> Verdict:
     """The verdict of a search."""
     explored, model = searched.explored, searched.ledger.model
-    endless = _endless(searched)
+    endless = _endless(searched, watch)
     seconds = watch.seconds
     verdicts = [_judged(claim, searched, endless, claim.name in require) for claim in model.claims()]
     violated = [verdict.name for verdict in verdicts if verdict.verdict == "violated" and verdict.kind != "reachable"]
-    alone = reached_alone(model, violated, endless.lassos) if violated else {}
+    alone = reached_alone(model, violated, endless.lassos) if violated and not watch.interrupted else {}
     traced = {name: _trace(searched, endless, name) for name in violated}
     if witnesses:
         traced |= {
@@ -84,23 +84,24 @@ def conclude(
         engine=searched.engine,
         reductions=reductions,
         notes=searched.notes,
+        seconds_in=explored.seconds_in,
     )
 
 
-def _endless(searched: Searched) -> Endless:
+def _endless(searched: Searched, watch: Watch) -> Endless:
     """Look for fair runs without end, where a property asks and the space is known and not free of cycles."""
     explored, ledger = searched.explored, searched.ledger
     open_claims = [claim for claim in ledger.claims if claim.kind == "eventually" and claim.name not in ledger.found]
     if not open_claims or explored.cut_by or explored.acyclic:
         return Endless({}, None)
     try:
-        reduced = Graph(searched.successors)
+        reduced = Graph(searched.successors, watch=watch)
         if not reduced.endless(range(len(reduced.states))):
             return Endless({}, None)
         tables = Tables(ledger.model, private=False, values=False)
-        graph = Graph(Successors(tables, symmetric=False))
-    except TooLarge:
-        return Endless({}, None, "the space is too large to look for runs that never end")
+        graph = Graph(Successors(tables, symmetric=False), watch=watch)
+    except TooLarge as error:
+        return Endless({}, None, str(error))
     found = {claim.name: lasso_of(graph, claim) for claim in open_claims}
     return Endless({name: lasso for name, lasso in found.items() if lasso is not None}, graph)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from lakeproof.errors import LakeproofError, ModelError
 
 HERE = str(Path(__file__).parent)
+TABLES = str(Path(__file__).parent / "tables.py")  # where what a step yields is taken apart
 
 
 @contextmanager
@@ -26,6 +27,8 @@ def blaming(model: str) -> Iterator[None]:
             raise ModelError(
                 f"model {model!r} has a value that is not immutable ({error}): the search must be able to hash it"
             ) from error
+        if frames[-1].filename == TABLES and isinstance(error, TypeError | ValueError | AttributeError | IndexError):
+            raise ModelError(f"a step of model {model!r} yields something that is not an Outcome: {error}") from error
         outside = [frame for frame in calls if frame.filename.endswith(".py") and "contextlib" not in frame.filename]
         if not outside or _entered_from_here(frames) is None:
             raise

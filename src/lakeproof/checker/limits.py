@@ -77,15 +77,19 @@ class Watch:
         if self.progress and now - self.reported >= PROGRESS_EVERY_SECONDS:
             self.reported = now
             self.progress(self.standing(states, transitions, depth, frontier))
-        if self.interrupted:
-            return "Ctrl-C"
         if self.cut.states is not None and states > self.cut.states:
             return "max-states"
-        if self.cut.seconds is not None and self.seconds >= self.cut.seconds:
-            return "max-seconds"
+        if out_of_time := self.out_of_time():
+            return out_of_time
         if self.patience is not None and self.seconds >= self.patience:
             return "patience"
         return ""
+
+    def out_of_time(self) -> str:
+        """What ends the search now, however little it has seen, or the empty string."""
+        if self.interrupted:
+            return "Ctrl-C"
+        return "max-seconds" if self.cut.seconds is not None and self.seconds >= self.cut.seconds else ""
 
     def standing(self, states: int, transitions: int, depth: int, frontier: int) -> Progress:
         """The search at this moment, with an estimate of what is left where one can be given."""

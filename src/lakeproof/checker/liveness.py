@@ -13,15 +13,16 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from lakeproof.checker.ledger import lives
+from lakeproof.checker.limits import Watch
 from lakeproof.checker.model import Property
-from lakeproof.checker.readable import Successors, way_back
+from lakeproof.checker.readable import LOOK_EVERY, Successors, way_back
 from lakeproof.checker.tables import State
 
 GRAPH_LIMIT = 1_000_000  # states of a graph that is kept with all its transitions
 
 
 class TooLarge(Exception):
-    """The graph has more states than may be kept with their transitions."""
+    """The graph has more states than may be kept with their transitions, or more than there was time for."""
 
 
 class Lasso(NamedTuple):
@@ -35,7 +36,7 @@ class Lasso(NamedTuple):
 class Graph:
     """Every state with every transition, numbered in the order of a search level by level."""
 
-    def __init__(self, successors: Successors, limit: int = GRAPH_LIMIT) -> None:
+    def __init__(self, successors: Successors, limit: int = GRAPH_LIMIT, watch: Watch | None = None) -> None:
         self.tables = successors.tables
         start = successors.canonical(self.tables.initial())
         self.states, self.parents, self.arrived = [start], [-1], array("b", [0])
@@ -52,7 +53,9 @@ class Graph:
                 self.by.append(position)
             self.first.append(len(self.to))
             if len(self.states) > limit:
-                raise TooLarge
+                raise TooLarge("the space is too large to look for runs that never end")
+            if watch is not None and at % LOOK_EVERY == 0 and (cut := watch.out_of_time()):
+                raise TooLarge(f"cut by {cut} while looking for runs that never end")
 
     def ways(self, state: int) -> Iterator[tuple[int, int]]:
         """Where a state leads, and by whom."""

@@ -47,6 +47,7 @@ class Exploration:
     counts: Counts
     path_to: Callable[[Finding], list[State]]  # a shortest way from the initial state to where something was found
     compile_seconds: float = 0.0
+    seconds_in: dict[str, float] = field(default_factory=dict)  # where the time went, as far as the engine knows
 
 
 class Successors:

@@ -95,6 +95,7 @@ class Verdict:
     engine: str = "readable"
     reductions: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    seconds_in: Mapping[str, float] = field(default_factory=dict)  # of the fast engine: expand, dedup, model
 
     @property
     def unreached(self) -> tuple[str, ...]:
@@ -137,5 +138,6 @@ class Verdict:
             "engine": self.engine,
             "reductions": list(self.reductions),
             "notes": list(self.notes),
+            "seconds_in": {name: round(seconds, 4) for name, seconds in self.seconds_in.items()},
             "seed": self.seed,
         }

@@ -34,6 +34,7 @@ def explore(successors: Successors, ledger: Ledger, watch: Watch, search: Search
         acyclic=acyclic,
         counts=counts_of(search.memo, search.visits()),
         path_to=search.path_to,
+        seconds_in=search.seconds,
     )
 
 
