@@ -10,6 +10,7 @@ than others here, so that it can be read beside the specification from top to bo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import product
 from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -562,6 +563,7 @@ class Verdicts(NamedTuple):
     depth: int
 
 
+@cache  # two test files ask about the same configurations
 def verdicts(*, max_states: int | None = None, **configuration: Any) -> Verdicts:
     """Every world of the configuration, level by level; a violation does not end the search, only `max_states` does."""
     twin = LiteralTwin(Configuration(**configuration))
