@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame
 
 from lakeproof.commit import Conflict, Policy
-from lakeproof.errors import CommitUnknown
 from lakeproof.filters import ALWAYS, Expression
 from lakeproof.iceberg.commit import FILES_WRITTEN, SCANNED, Committed, Hook, no_hook
 from lakeproof.iceberg.operations import Options, append, overwrite_partitions, overwrite_where
@@ -19,6 +18,7 @@ from lakeproof.iceberg.refs import snapshot_as_of, snapshot_of_version
 from lakeproof.iceberg.tables import load_table, table_exists
 from lakeproof.iceberg.types import Catalog, Table
 from lakeproof.spark.gateway import Gateway
+from lakeproof.spark.leftovers import removed_if_refused
 from lakeproof.spark.scan import Scan, Scans
 from lakeproof.spark.write import remove_folder, write_rows
 
@@ -124,15 +124,10 @@ class Engine:
         on_phase(SCANNED)
         written = write_rows(self.gateway, table, rows)
         options = Options(branch=branch, on_phase=on_phase)
-        try:
+        with removed_if_refused(lambda: remove_folder(self.gateway, written.folder)):
             on_phase(FILES_WRITTEN)
             if isinstance(mode, Overwrite):
                 return overwrite_where(table, mode.filter, written.files, options)
             if isinstance(mode, OverwritePartitions):
                 return overwrite_partitions(table, written.files, options)
             return append(table, written.files, options)
-        except CommitUnknown:
-            raise  # the files may be part of the table: nobody removes them
-        except BaseException:
-            remove_folder(self.gateway, written.folder)
-            raise

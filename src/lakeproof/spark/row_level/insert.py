@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from lakeproof.commit import Command, Conflict, Isolation, Mode, RunAgain, TableChange
 from lakeproof.commit.policy_text import named_policy
-from lakeproof.errors import CommitUnknown, InvalidInput, LakeproofError
+from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.filters import any_of, columns_of
 from lakeproof.format import DataFile, Rows, rows_of
 from lakeproof.iceberg.commit import (
@@ -31,6 +31,7 @@ from lakeproof.iceberg.operations import isolation_of, whole_files
 from lakeproof.iceberg.physical import NewFiles
 from lakeproof.iceberg.types import Table
 from lakeproof.spark.engine import Append, Engine, Overwrite, WriteMode
+from lakeproof.spark.leftovers import removed_if_refused
 from lakeproof.spark.row_level.asked import Asked, asked, condition_of
 from lakeproof.spark.row_level.homes import dead_rows, homes_of, kept_rows
 from lakeproof.spark.row_level.places import as_rows, head_source, other_files, placed_scan, places_in
@@ -88,14 +89,9 @@ def insert(engine: Engine, table: Table, rows: DataFrame, mode: WriteMode) -> Co
     on_phase = engine.context.on_phase
     on_phase(SCANNED)
     written = write_rows(engine.gateway, table, rows)
-    try:
+    with removed_if_refused(lambda: remove_folder(engine.gateway, written.folder)):
         on_phase(FILES_WRITTEN)
         answer = _committed(engine, table, change, written)
-    except CommitUnknown:
-        raise  # the files may be part of the table: nobody removes them
-    except BaseException:
-        remove_folder(engine.gateway, written.folder)
-        raise
     if isinstance(answer, RunAgain):
         remove_folder(engine.gateway, written.folder)
         raise MustRunAgain(answer.conflict)

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from lakeproof.commit import Command, Mode, RunAgain, TableChange
 from lakeproof.commit.policy_text import named_policy
-from lakeproof.errors import CommitUnknown
 from lakeproof.format import RowMapping, rows_of
 from lakeproof.iceberg.commit import FILES_WRITTEN, POLICY_PROPERTY, SCANNED, commit_change, remove_files
 from lakeproof.iceberg.physical import NewFiles
 from lakeproof.iceberg.types import DataFile as IcebergFile
 from lakeproof.iceberg.types import Table
 from lakeproof.spark.engine import Engine
+from lakeproof.spark.leftovers import removed_if_refused
 from lakeproof.spark.row_level.compaction_plan import (
     Options,
     Partition,
@@ -100,8 +100,13 @@ def _compacted(engine: Engine, table: Table, pieces: Sequence[Piece]) -> tuple[_
     ]
     standing = [_done(piece, parts) for piece in pieces]
     lost: list[Piece] = []
+
+    def remove() -> None:
+        for part in parts:
+            remove_folder(engine.gateway, part.folder)
+
     engine.context.on_phase(FILES_WRITTEN)
-    try:
+    with removed_if_refused(remove):
         while standing:
             answer = _commit(engine, table, standing, dead)
             if not isinstance(answer, RunAgain):
@@ -111,12 +116,6 @@ def _compacted(engine: Engine, table: Table, pieces: Sequence[Piece]) -> tuple[_
                 remove_files(table, (file.file_path for file in one.files))
                 lost.append(one.piece)
             standing = [one for one in standing if gone and one not in gone]
-    except CommitUnknown:
-        raise
-    except BaseException:
-        for part in parts:
-            remove_folder(engine.gateway, part.folder)
-        raise
     return _Committed(), lost
 
 

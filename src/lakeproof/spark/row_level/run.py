@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from lakeproof.commit import Command, Mode, Policy, RunAgain, TableChange
 from lakeproof.commit.policy_text import named_policy
-from lakeproof.errors import CommitUnknown, InvalidInput
+from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.commit import (
     FILES_WRITTEN,
     POLICY_PROPERTY,
@@ -26,6 +26,7 @@ from lakeproof.iceberg.commit import (
 from lakeproof.iceberg.operations import isolation_of, mode_of
 from lakeproof.iceberg.types import Table
 from lakeproof.spark.engine import Engine
+from lakeproof.spark.leftovers import removed_if_refused
 from lakeproof.spark.row_level.delete import delete_effect
 from lakeproof.spark.row_level.effect import Effect
 from lakeproof.spark.row_level.merge import merge_effect
@@ -101,7 +102,7 @@ def _committed(engine: Engine, table: Table, made: Prepared, policy: Policy, rer
     """The prepared change, committed; where it certainly was not, none of its files is left."""
     on_phase = engine.context.on_phase
     most = int(table.properties.get(MAX_RERUNS_PROPERTY, DEFAULT_RERUNS))
-    try:
+    with removed_if_refused(lambda: _remove(engine, table, made)):
         on_phase(FILES_WRITTEN)
         answer = commit_change(
             table,
@@ -112,11 +113,6 @@ def _committed(engine: Engine, table: Table, made: Prepared, policy: Policy, rer
             reruns_left=reruns < most,
             on_phase=on_phase,
         )
-    except CommitUnknown:
-        raise  # the files may be part of the table: nobody removes them
-    except BaseException:
-        _remove(engine, table, made)
-        raise
     if isinstance(answer, RunAgain):
         _remove(engine, table, made)
     else:
