@@ -47,7 +47,7 @@ def overwrite_partitions(table: Table, files: Sequence[IcebergFile], options: Op
     replaced = tuple(dict.fromkeys((value.spec_id, value.partition) for value in values))
     change = TableChange(
         Command.OVERWRITE_PARTITIONS,
-        conflict_filter=any_of(_partition_filter(table, value) for value in values) if values else ALWAYS,
+        conflict_filter=any_of(partition_filter(table, value) for value in values) if values else ALWAYS,
         replaced_partitions=replaced,
     )
     return _commit(table, change, files, options)
@@ -144,7 +144,7 @@ def _bound(table: Table, row_filter: Expression) -> Expression:
     return bound(row_filter, tuple(table.schema().column_names), case_sensitive=False)
 
 
-def _partition_filter(table: Table, value: DataFile) -> Expression:
+def partition_filter(table: Table, value: DataFile) -> Expression:
     """What the rows of a partition have in common, as far as identity fields say it."""
     fields = shape_of(table).specs[value.spec_id]
     return all_of(

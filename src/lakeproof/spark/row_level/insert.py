@@ -1,7 +1,7 @@
-"""INSERT whose rows come from the table itself: what it read may not have changed, or it runs again.
+"""INSERT that reads its own table, or replaces a part of it: what it saw may not have changed, or it runs again.
 
-An INSERT of rows from elsewhere never conflicts and does not come here. One that reads its own table would otherwise
-add a sum, or overwrite rows, that were computed from a table which is no more.
+An INSERT of rows from elsewhere never conflicts. One that reads its own table would otherwise add a sum, or overwrite
+rows, that were computed from a table which is no more.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from lakeproof.commit import Command, Conflict, Isolation, Mode, RunAgain, TableChange
+from lakeproof.commit import Command, Conflict, Isolation, Mode, Policy, RunAgain, TableChange
 from lakeproof.commit.policy_text import named_policy
 from lakeproof.errors import InvalidInput, LakeproofError
-from lakeproof.filters import any_of, columns_of
+from lakeproof.filters import Expression, any_of, columns_of
 from lakeproof.format import DataFile, Rows, rows_of
 from lakeproof.iceberg.commit import (
     FILES_WRITTEN,
@@ -27,9 +27,10 @@ from lakeproof.iceberg.commit import (
     Committed,
     commit_change,
 )
-from lakeproof.iceberg.operations import isolation_of, whole_files
+from lakeproof.iceberg.operations import isolation_of, partition_filter, whole_files
 from lakeproof.iceberg.physical import NewFiles
 from lakeproof.iceberg.types import Table
+from lakeproof.iceberg.values import data_file_value
 from lakeproof.spark.engine import Append, Engine, Overwrite, WriteMode
 from lakeproof.spark.leftovers import removed_if_refused
 from lakeproof.spark.row_level.asked import Asked, asked, condition_of
@@ -75,44 +76,43 @@ def run_insert(engine: Engine, name: str, run: Callable[[], DataFrame]) -> DataF
 
 
 def insert(engine: Engine, table: Table, rows: DataFrame, mode: WriteMode) -> Committed:
-    """The rows as one snapshot; if they were read from the table itself, only while that holds."""
+    """The rows as one snapshot; what the statement read or replaces is followed as the policy says."""
+    policy = engine.context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof"))
     said = asked(engine, table, rows)
-    if not said.reads:
+    by_filter = isinstance(mode, Append) or policy.replaces_by_filter or engine.context.running is None
+    if not said.reads and by_filter:
         return engine.write(table, rows, mode)
-    if not isinstance(mode, Append | Overwrite):
-        raise InvalidInput(
-            "rows of a table cannot replace partitions of the same table dynamically",
-            place=f"table {'.'.join(table.name())}",
-            hint="name the partition, or use MERGE",
-        )
-    change = _change(engine, table, said, mode)
+    reads = _rows_read(engine, table, said) if said.reads else ()
     on_phase = engine.context.on_phase
     on_phase(SCANNED)
     written = write_rows(engine.gateway, table, rows)
     with removed_if_refused(lambda: remove_folder(engine.gateway, written.folder)):
+        change = _change(engine, table, said, reads, mode, written)
         on_phase(FILES_WRITTEN)
-        answer = _committed(engine, table, change, written)
+        answer = _committed(engine, table, change, written, policy)
     if isinstance(answer, RunAgain):
         remove_folder(engine.gateway, written.folder)
         raise MustRunAgain(answer.conflict)
     return answer
 
 
-def _committed(engine: Engine, table: Table, change: TableChange, written: Written) -> Committed | RunAgain:
+def _committed(
+    engine: Engine, table: Table, change: TableChange, written: Written, policy: Policy
+) -> Committed | RunAgain:
     context = engine.context
     running = context.running or Running(str(uuid.uuid4()), 0, reruns_left=False)
     return commit_change(
         table,
         change._replace(command_id=running.command_id),
         NewFiles(written.files),
-        policy=context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof")),
+        policy=policy,
         reruns=running.reruns,
         reruns_left=running.reruns_left,
         on_phase=context.on_phase,
     )
 
 
-def _change(engine: Engine, table: Table, said: Asked, mode: WriteMode) -> TableChange:
+def _change(engine: Engine, table: Table, said: Asked, reads: Rows, mode: WriteMode, written: Written) -> TableChange:
     head = table.current_snapshot()
     base = TableChange(
         command=Command.INSERT_SELECT,
@@ -120,32 +120,41 @@ def _change(engine: Engine, table: Table, said: Asked, mode: WriteMode) -> Table
         scan_snapshot=None if head is None else head.snapshot_id,
         scan_sequence_number=0 if head is None else head.sequence_number or 0,
         conflict_filter=any_of(said.reads),
-        reads=_rows_read(engine, table, said),
+        reads=reads,
     )
-    if not isinstance(mode, Overwrite):
+    if isinstance(mode, Append):
         return base
-    gone = _replaced(table, mode)
+    where, gone = _replaced(engine, table, mode, written)
+    paths = {file.path for file in gone}
     return base._replace(
-        command=Command.OVERWRITE,
+        command=Command.OVERWRITE if isinstance(mode, Overwrite) else Command.OVERWRITE_PARTITIONS,
         mode=Mode.COPY_ON_WRITE,
-        conflict_filter=any_of([mode.filter, *said.reads]),
+        conflict_filter=any_of([where, *said.reads]),
         removed_data_files=gone,
         targets=rows_of((file.path, file.all_rows) for file in gone),
-        reads=tuple((path, rows) for path, rows in base.reads if path not in {file.path for file in gone}),
+        reads=tuple((path, rows) for path, rows in reads if path not in paths),
         mapping=(),
     )
 
 
-def _replaced(table: Table, mode: Overwrite) -> tuple[DataFile, ...]:
-    """The files of the overwritten part, as the statement read them: what others add meanwhile is not theirs."""
-    found = whole_files(table, mode.filter)
-    if found.partial:
-        raise InvalidInput(
-            f"the predicate takes only some rows of {len(found.partial)} files",
-            place=found.partial[0].path,
-            hint="use a predicate on partition columns, or a row-level command",
-        )
-    return found.whole
+def _replaced(
+    engine: Engine, table: Table, mode: WriteMode, written: Written
+) -> tuple[Expression, tuple[DataFile, ...]]:
+    """The overwritten part and its files, as the statement read them: what others add meanwhile is not theirs."""
+    if isinstance(mode, Overwrite):
+        found = whole_files(table, mode.filter)
+        if found.partial:
+            raise InvalidInput(
+                f"the predicate takes only some rows of {len(found.partial)} files",
+                place=found.partial[0].path,
+                hint="use a predicate on partition columns, or a row-level command",
+            )
+        return mode.filter, found.whole
+    values = [data_file_value(table, file) for file in written.files]
+    partitions = {(value.spec_id, value.partition) for value in values}
+    homes = [home.file for home in homes_of(engine, table).values()]
+    gone = tuple(file for file in homes if (file.spec_id, file.partition) in partitions)
+    return any_of(partition_filter(table, value) for value in values), gone
 
 
 def _rows_read(engine: Engine, table: Table, said: Asked) -> Rows:

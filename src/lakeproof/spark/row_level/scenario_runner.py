@@ -64,7 +64,7 @@ class AgainstTables:
     def rows(self) -> tuple[Row, ...]:
         """What a reader sees now."""
         found = self.lake.collect(self.lake.table(self.full_name).scan())
-        return tuple(tuple(row) for row in found)
+        return tuple(tuple(_as_told(value) for value in row) for row in found)
 
     def seen(self, what: str) -> tuple[str, ...] | None:
         """The operations of the snapshots; files have names of their own."""
@@ -273,6 +273,11 @@ def _types(scenario: Scenario) -> dict[str, str]:
 def _type(values: Sequence[Value]) -> str:
     given = [value for value in values if value is not None]
     return "bigint" if given and all(isinstance(value, int) for value in given) else "string"
+
+
+def _as_told(value: Any) -> Any:
+    """A scenario's text does not tell the word 2 from the number."""
+    return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d+", value) else value
 
 
 def _partition(column: str, transform: str) -> str:
