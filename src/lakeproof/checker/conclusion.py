@@ -48,24 +48,7 @@ def conclude(
     explored, model = searched.explored, searched.ledger.model
     endless = _endless(searched, watch)
     seconds = watch.seconds
-    verdicts = [_judged(claim, searched, endless, claim.name in require) for claim in model.claims()]
-    violated = [verdict.name for verdict in verdicts if verdict.verdict == "violated" and verdict.kind != "reachable"]
-    alone = reached_alone(model, violated, endless.lassos) if violated and not watch.interrupted else {}
-    traced = {name: _trace(searched, endless, name) for name in violated}
-    if witnesses:
-        traced |= {
-            v.name: _trace(searched, endless, v.name)
-            for v in verdicts
-            if v.kind == "reachable" and v.verdict == "holds"
-        }
-    properties = tuple(
-        verdict._replace(
-            alone=alone.get(verdict.name),
-            trace=traced.get(verdict.name),
-            depth=len(traced[verdict.name].steps) if verdict.name in traced else verdict.depth,
-        )
-        for verdict in verdicts
-    )
+    verdicts = _properties(searched, endless, watch, require, witnesses)
     return Verdict(
         model=model.name,
         parameters=plain(model.parameters),
@@ -78,7 +61,7 @@ def conclude(
         peak_memory_mb=peak_memory_mb(),
         exhausted=not explored.cut_by,
         cut_by=explored.cut_by or None,
-        properties=properties,
+        properties=tuple(verdicts),
         statistics=_statistics(model, explored.counts, explored.terminals),
         seed=seed,
         engine=searched.engine,
@@ -86,6 +69,23 @@ def conclude(
         notes=searched.notes,
         seconds_in=explored.seconds_in,
     )
+
+
+def _properties(
+    searched: Searched, endless: Endless, watch: Watch, require: Collection[str], witnesses: bool
+) -> list[PropertyVerdict]:
+    """Each property judged; what is violated (or, on request, reached) with its trace."""
+    model = searched.ledger.model
+    verdicts = [_judged(claim, searched, endless, claim.name in require) for claim in model.claims()]
+    violated = [verdict.name for verdict in verdicts if verdict.verdict == "violated" and verdict.kind != "reachable"]
+    reached = [verdict.name for verdict in verdicts if verdict.verdict == "holds" and verdict.kind == "reachable"]
+    alone = reached_alone(model, violated, endless.lassos) if violated and not watch.interrupted else {}
+    traces = {name: _trace(searched, endless, name) for name in (*violated, *(reached if witnesses else ()))}
+    return [
+        verdict._replace(alone=alone.get(verdict.name), trace=trace, depth=len(trace.steps) if trace else verdict.depth)
+        for verdict in verdicts
+        for trace in (traces.get(verdict.name),)
+    ]
 
 
 def _endless(searched: Searched, watch: Watch) -> Endless:
