@@ -48,7 +48,7 @@ def test_plain_sql_knows_every_statement_of_a_managed_table(lake: Lake, name: st
     pruned = spark.table(name).filter("p = 'b'")
     assert [scan.plan.files.num_rows for scan in lake.scans(pruned)] == [1]
     assert SparkSession.getActiveSession().sql(f"select count(*) from `{name}$snapshots`").collect()[0][0] == 2
-    assert name in [table.name for table in spark.catalog.listTables()]
+    assert name in [row.tableName for row in spark.sql("show tables").collect()]
     assert spark.catalog.tableExists(name)
     spark.sql(f"drop table {name}_copy")
     assert not spark.catalog.tableExists(f"{name}_copy")

@@ -14,7 +14,9 @@ from lakeproof.spark.gateway import Gateway
 from lakeproof.sql.lexer import marked
 
 _RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: \w+)?\s*$", re.MULTILINE)
-_NO_SUCH_STATEMENT = re.compile(r"`([^`]*) \(a managed table: use lake\.sql for this statement\)")
+_NO_SUCH_STATEMENT = re.compile(
+    r"table or view [^\n]*`([^`]*) \(a managed table: use lake\.sql for this statement\)[^\n]* cannot be found"
+)
 _POSITION = re.compile(r"\(?line (\d+), pos (\d+)\)?|line (\d+) pos (\d+)")
 _CONDITION = re.compile(r"\[([A-Z_.]+)\]\s*(.*?)(?:\s*SQLSTATE: \w+|\n\n|$)", re.DOTALL)
 
