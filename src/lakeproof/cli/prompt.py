@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -17,12 +18,12 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 from rich.console import Console
+from rich.table import Table
 
-from lakeproof.cli.sql import SHOWN_ROWS, show
 from lakeproof.errors import LakeproofError
 from lakeproof.iceberg.tables import list_namespaces, list_tables
 from lakeproof.spark.lake import Lake
-from lakeproof.spark.results import cancellable, result_of
+from lakeproof.spark.results import Result, cancellable, result_of
 from lakeproof.sql import split
 
 KEYWORDS = tuple(
@@ -30,6 +31,7 @@ KEYWORDS = tuple(
     "partitioned tblproperties alter add column drop describe show tables partitions explain call system as of "
     "update delete merge version timestamp branch tag".split()
 )
+SHOWN_ROWS = 200
 WORDS_OF_EXIT = ("exit", "quit", "\\q")
 HELP = "End a statement with `;`. Ctrl-C cancels a running one, Ctrl-D leaves. `exit` leaves too."
 
@@ -64,6 +66,28 @@ def answer(lake: Lake, text: str, console: Console) -> None:
             console.print(f"{len(result.rows)} rows, {time.monotonic() - started:.1f} s", style="dim")
     except LakeproofError as error:
         console.print(f"{type(error).__name__}: {error}", style="red", markup=False, highlight=False)
+
+
+def show(out: Console, result: Result) -> None:
+    """Draw the result; a single long text, such as a plan, is printed as it is."""
+    if not result.columns:
+        return
+    if result.columns in (("plan",), ("createtab_stmt",)):
+        for row in result.rows:
+            out.print(row[0], markup=False, highlight=False, soft_wrap=True)
+        return
+    table = Table(*result.columns)
+    for row in result.rows:
+        table.add_row(*["" if value is None else _cell(value) for value in row])
+    out.print(table)
+    if result.cut:
+        out.print(f"… more than {SHOWN_ROWS} rows; --json prints all", style="dim")
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value).replace("[", "\\[")
 
 
 def new_session(lake: Lake, history: History, **more: Any) -> PromptSession[str]:

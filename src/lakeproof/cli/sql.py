@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from lakeproof.cli.output import DONE, console, print_json
+from lakeproof.cli.prompt import SHOWN_ROWS, prompt, show
 from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.iceberg.catalogs import DEFAULT_URI, DEFAULT_WAREHOUSE
 from lakeproof.spark.lake import Lake, connect
-from lakeproof.spark.results import Result, result_of
+from lakeproof.spark.results import result_of
 from lakeproof.spark.session import build_session
 from lakeproof.sql import split
-
-SHOWN_ROWS = 200
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,8 +33,6 @@ def run(args: argparse.Namespace) -> int:
     """The exit code: 0 done, 2 bad input, 1 a conflict, 3 an unknown outcome."""
     text = _text(args)
     if text is None:
-        from lakeproof.cli.prompt import prompt  # only a prompt needs the terminal's library
-
         return prompt(_connected(args, bar=sys.stderr.isatty()))
     pieces = [piece.text for piece in split(text)]
     lake = _connected(args, bar=False, quick=args.execute is not None)
@@ -87,28 +80,6 @@ def _shown(lake: Lake, pieces: Sequence[str]) -> int:
     for text in pieces:
         show(out, result_of(lake, text, at_most=SHOWN_ROWS))
     return DONE
-
-
-def show(out: Console, result: Result) -> None:
-    """Draw the result; a single long text, such as a plan, is printed as it is."""
-    if not result.columns:
-        return
-    if result.columns in (("plan",), ("createtab_stmt",)):
-        for row in result.rows:
-            out.print(row[0], markup=False, highlight=False, soft_wrap=True)
-        return
-    table = Table(*result.columns)
-    for row in result.rows:
-        table.add_row(*["" if value is None else _cell(value) for value in row])
-    out.print(table)
-    if result.cut:
-        out.print(f"… more than {SHOWN_ROWS} rows; --json prints all", style="dim")
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value).replace("[", "\\[")
 
 
 def _described(error: LakeproofError) -> dict[str, str]:
