@@ -73,6 +73,19 @@ def verdict(
     return ("consistent_read", "isolation_kept")
 
 
+def misses_a_write(setup: Setup, op: Op, before: dict[Place, Row]) -> bool:
+    """Whether the command, run now, would write a row that the change does not: also one that has its value already.
+
+    `UPDATE … SET color = 'blue'` writes a row that is blue (format v3 stamps it), though no reader can tell.
+    """
+    if op.change.isolation is not Isolation.SERIALIZABLE or op.change.command not in (Command.UPDATE, Command.MERGE):
+        return False
+    places = list(before)
+    written = {(file, p) for file, bits in op.as_is for p in positions(bits)}
+    now = effect(setup.commands[op.command], list(before.values()), setup.shape.columns).changed
+    return any(places[index] not in written for index, _ in now)
+
+
 def _is_serial(setup: Setup, command: RowCommand, before: dict[Place, Row], result: After) -> bool:
     places = list(before)
     done = effect(command, list(before.values()), setup.shape.columns)

@@ -23,6 +23,7 @@ from lakeproof.commit.validation import (
     validate,
 )
 from lakeproof.models.iceberg.committing import committed, ended
+from lakeproof.models.iceberg.judging import misses_a_write
 from lakeproof.models.iceberg.observing import observe
 from lakeproof.models.iceberg.starting import op_of, planned_again
 from lakeproof.models.iceberg.world import (
@@ -41,6 +42,7 @@ from lakeproof.models.iceberg.world import (
     Shared,
     Writer,
 )
+from lakeproof.models.iceberg.writing import placed
 
 # ---------------------------------------------------------------- starting
 
@@ -163,4 +165,6 @@ def _was_fine(writer: Writer, shared: Shared, op: Op) -> bool:
     removed = tuple(file.path for file in op.change.removed_data_files if file.path in there)
     answer = CommitWith(tuple(pair for pair in op.as_is if not op.change.rewrites), (), removed)
     after, _ = committed(writer, shared, op, answer)
-    return not {"consistent_read", "isolation_kept"} & set(after.violated)
+    if {"consistent_read", "isolation_kept"} & set(after.violated):
+        return False
+    return not misses_a_write(writer.setup, op, dict(placed(shared.table, writer.setup.shape.columns)))
