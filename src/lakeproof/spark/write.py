@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
 from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.add_files import NAME_MAPPING
 from lakeproof.iceberg.dependencies import Dependency, table_dependencies
 from lakeproof.iceberg.statistics import WrittenFile, data_files_from_footers
 from lakeproof.iceberg.types import DataFile, DateType, NestedField, PartitionSpec, Schema, Table
@@ -87,31 +88,40 @@ def tagged(rows: DataFrame, table: Table, *, checked: bool = True, more: Sequenc
     """
     schema = table.schema()
     fields = to_spark_schema(schema).fields
-    own = [name for name in rows.columns if name not in more]
-    typed = rows.select(*[F.col(_given(own, f.name, fields)).cast(f.dataType).alias(f.name) for f in fields], *more)
-    columns = {field.name: F.col(f"`{field.name}`") for field in fields}
-    for dependency in table_dependencies(table) if checked else ():
-        source, destination = schema.find_field(dependency.source), schema.find_field(dependency.destination)
+    kinds = {field.name: field.dataType for field in rows.schema.fields if field.name not in more}
+    columns = {field.name: _typed(kinds, field, fields) for field in fields}
+    dependencies = table_dependencies(table) if checked else ()
+    if dependencies:
+        rows = rows.select(*[columns[field.name].alias(field.name) for field in fields], *more)
+        columns = {field.name: F.col(f"`{field.name}`") for field in fields}
+    for dependency in dependencies:
+        source = schema.find_field(dependency.source, case_sensitive=False)
+        destination = schema.find_field(dependency.destination, case_sensitive=False)
         value = columns[destination.name]
         expected = _expected(dependency, source, destination)
         message = F.concat(F.lit(f"{_broken(dependency)}: "), _shown(source), F.lit(", "), _shown(destination))
         kind = _spark_type(destination)
         same = value.eqNullSafe(expected)
         columns[destination.name] = F.when(same, value).otherwise(F.raise_error(message).cast(kind))
-    return typed.select(
+    return rows.select(
         *[columns[f.name].alias(f.name, metadata={FIELD_ID: f.metadata[FIELD_ID]}) for f in fields],
         *more,
     )
 
 
-def _given(own: Sequence[str], name: str, fields: Sequence[spark.StructField]) -> str:
-    given = {column.lower(): column for column in own}
-    if name.lower() not in given or len(given) != len(fields):
+def _typed(
+    kinds: Mapping[str, spark.DataType], field: spark.StructField, fields: Sequence[spark.StructField]
+) -> Column:
+    """The column of that name; a cast costs calls to the JVM, and most columns need none."""
+    given = {name.lower(): name for name in kinds}
+    if field.name.lower() not in given or len(given) != len(fields):
         raise InvalidInput(
-            f"the rows have the columns {', '.join(own)}",
-            hint=f"the table has {', '.join(field.name for field in fields)}",
+            f"the rows have the columns {', '.join(kinds)}",
+            hint=f"the table has {', '.join(each.name for each in fields)}",
         )
-    return f"`{given[name.lower()]}`"
+    name = given[field.name.lower()]
+    column = F.col(f"`{name}`")
+    return column if kinds[name] == field.dataType else column.cast(field.dataType)
 
 
 def _expected(dependency: Dependency, source: NestedField, destination: NestedField) -> Column:
@@ -188,10 +198,14 @@ def described(table: Table, files: Sequence[WrittenFile]) -> tuple[DataFile, ...
 
 def _format(table: Table) -> str:
     kind = table.properties.get("write.format.default", "parquet").lower()
+    place, hint = (
+        f"table {'.'.join(table.name())}",
+        "alter table … set tblproperties ('write.format.default'='parquet')",
+    )
     if kind not in _WRITERS:
+        raise InvalidInput(f"Spark cannot write {kind} files here", place=place, hint=hint)
+    if kind != "parquet" and NAME_MAPPING not in table.properties:  # another engine made the table
         raise InvalidInput(
-            f"Spark cannot write {kind} files here",
-            place=f"table {'.'.join(table.name())}",
-            hint="alter table … set tblproperties ('write.format.default'='parquet')",
+            f"Spark writes {kind} files without field ids, and nothing maps their columns", place=place, hint=hint
         )
     return kind
