@@ -10,10 +10,10 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from lakeproof.commit import Command, Mode, RunAgain, TableChange
+from lakeproof.commit import Command, Conflict, Mode, RunAgain, TableChange
 from lakeproof.commit.policy_text import named_policy
 from lakeproof.format import RowMapping, rows_of
-from lakeproof.iceberg.commit import FILES_WRITTEN, POLICY_PROPERTY, SCANNED, commit_change, remove_files
+from lakeproof.iceberg.commit import FILES_WRITTEN, POLICY_PROPERTY, RUNNING_AGAIN, SCANNED, commit_change, remove_files
 from lakeproof.iceberg.physical import NewFiles
 from lakeproof.iceberg.types import DataFile as IcebergFile
 from lakeproof.iceberg.types import Table
@@ -65,7 +65,7 @@ def rewrite_data_files(engine: Engine, name: str, where: str | None, given: Mapp
         options = options_of(table, given)
         pieces = pieces_of(engine, table, condition(table, where), options, among=among, but=mine)
         engine.context.on_phase(SCANNED)
-        lost: list[Piece] = []
+        lost: list[_Lost] = []
         for batch in _batches(pieces, options):
             done, left = _compacted(engine, table, batch)
             lost += left
@@ -74,8 +74,17 @@ def rewrite_data_files(engine: Engine, name: str, where: str | None, given: Mapp
         if not lost:
             return total
         if total.replans >= int(table.properties.get(MAX_RERUNS_PROPERTY, DEFAULT_RERUNS)):
-            return total._replace(failed_files=sum(len(piece) for piece in lost))
-        total, among = total._replace(replans=total.replans + 1), partitions_of(lost)
+            return total._replace(failed_files=sum(len(one.piece) for one in lost))
+        total, among = total._replace(replans=total.replans + 1), partitions_of(one.piece for one in lost)
+        engine.context.on_rerun(lost[0].conflict)
+        engine.context.on_phase(RUNNING_AGAIN)
+
+
+class _Lost(NamedTuple):
+    """A piece whose files somebody else replaced first."""
+
+    piece: Piece
+    conflict: Conflict
 
 
 class _Committed(NamedTuple):
@@ -91,7 +100,7 @@ def _batches(pieces: Sequence[Piece], options: Options) -> list[Sequence[Piece]]
     return [pieces[start : start + size] for start in range(0, len(pieces), size)]
 
 
-def _compacted(engine: Engine, table: Table, pieces: Sequence[Piece]) -> tuple[_Committed, list[Piece]]:
+def _compacted(engine: Engine, table: Table, pieces: Sequence[Piece]) -> tuple[_Committed, list[_Lost]]:
     """These pieces in one commit, and those among them whose files somebody else replaced first."""
     dead = dead_rows(engine, table, [home for piece in pieces for home in piece])
     parts = [
@@ -99,7 +108,7 @@ def _compacted(engine: Engine, table: Table, pieces: Sequence[Piece]) -> tuple[_
         for start in range(0, len(pieces), PIECES_AT_ONCE)
     ]
     standing = [_done(piece, parts) for piece in pieces]
-    lost: list[Piece] = []
+    lost: list[_Lost] = []
 
     def remove() -> None:
         for part in parts:
@@ -114,7 +123,7 @@ def _compacted(engine: Engine, table: Table, pieces: Sequence[Piece]) -> tuple[_
             gone = [one for one in standing if any(home.path in answer.conflict.files for home in one.piece)]
             for one in gone or standing:
                 remove_files(table, (file.file_path for file in one.files))
-                lost.append(one.piece)
+                lost.append(_Lost(one.piece, answer.conflict))
             standing = [one for one in standing if gone and one not in gone]
     return _Committed(), lost
 

@@ -217,14 +217,21 @@ class AgainstTables:
     @contextmanager
     def _in_space(self) -> Iterator[None]:
         before = self.lake.spark.catalog.currentDatabase()
-        mode = "spark.sql.sources.partitionOverwriteMode"
+        dynamic = self.scenario.table.dynamic_overwrite
+        # An INSERT of two rows is one file, as in the model.
+        told = {
+            "spark.sql.sources.partitionOverwriteMode": "dynamic" if dynamic else "static",
+            "spark.sql.leafNodeDefaultParallelism": "1",
+        }
         self.lake.spark.catalog.setCurrentDatabase(self.space)
-        self.lake.spark.conf.set(mode, "dynamic" if self.scenario.table.dynamic_overwrite else "static")
+        for name, value in told.items():
+            self.lake.spark.conf.set(name, value)
         try:
             yield
         finally:
             self.lake.spark.catalog.setCurrentDatabase(before)
-            self.lake.spark.conf.unset(mode)
+            for name in told:
+                self.lake.spark.conf.unset(name)
 
     def close(self) -> None:
         """Writers that still wait are given up; the table is dropped, or keeps its rows under another name."""
