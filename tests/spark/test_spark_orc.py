@@ -36,8 +36,11 @@ def test_orc_files_whose_columns_another_engine_renamed_are_not_read(
         rows(f"select * from {name}")
 
 
-def test_a_format_that_spark_cannot_write_is_refused(lake: Lake, name: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "reason"), [("avro", "cannot write avro files"), ("orc", "without field ids, and nothing maps")]
+)
+def test_files_that_other_engines_could_not_read_are_not_written(lake: Lake, name: str, kind: str, reason: str) -> None:
     lake.sql(f"create table {name} (id bigint) using iceberg")
-    lake.sql(f"alter table {name} set tblproperties ('write.format.default'='avro')")
-    with pytest.raises(InvalidInput, match="cannot write avro files"):
+    lake.sql(f"alter table {name} set tblproperties ('write.format.default'='{kind}')")
+    with pytest.raises(InvalidInput, match=reason):
         lake.sql(f"insert into {name} values (1)")
