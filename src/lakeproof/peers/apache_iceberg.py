@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from lakeproof.iceberg.catalogs import BUSY_TIMEOUT_MS, CATALOG_NAME, NAMESPACE, warehouse_location
+from lakeproof.iceberg.catalogs import BUSY_TIMEOUT_MS, CATALOG_NAME, NAMESPACE, open_catalog, warehouse_location
 from lakeproof.spark.session import build_session
 
 PACKAGES = ("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0", "org.xerial:sqlite-jdbc:3.50.3.0")
@@ -39,6 +39,7 @@ def open_session(catalog: Path, warehouse: str, *, master: str = "local[2]", qui
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
     }
+    open_catalog(f"sqlite:///{catalog.absolute()}", warehouse)  # where it is new: the file, its tables, the namespace
     session = build_session(warehouse, master=master, quick=quick, conf=conf)
     session.sql(f"use {CATALOG_NAME}.{NAMESPACE}")
     return session

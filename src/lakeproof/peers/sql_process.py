@@ -42,6 +42,10 @@ GATE_SECONDS = 120
 Rows = list[list[Any]]
 
 
+class EngineMissing(InvalidInput):
+    """The engine's library is not on this machine and cannot be fetched."""
+
+
 class SqlProcess:
     """An engine that runs statements on the tables of a SQLite catalog."""
 
@@ -60,9 +64,9 @@ class SqlProcess:
         self._waiting: dict[int, Future[Rows]] = {}
         self._number, self._lock = 0, threading.Lock()
         if not self._line():
-            reason = self._last_words()
+            error = self._why_not_started()
             self.close()
-            raise InvalidInput(f"{engine} could not be started: {reason}", hint="look at `lakeproof doctor`")
+            raise error
         threading.Thread(target=self._listen, daemon=True).start()
 
     def __enter__(self) -> SqlProcess:
@@ -112,12 +116,16 @@ class SqlProcess:
         for answer in self._waiting.values():
             answer.set_exception(InvalidInput(f"the process of {self.engine} ended"))
 
-    def _last_words(self) -> str:
+    def _why_not_started(self) -> InvalidInput:
         self._process.wait()
         self._said.seek(0)
         lines = [line.strip() for line in self._said if line.strip()]
-        told = [line for line in lines if "unresolved dependency" in line or "Error:" in line or "Exception:" in line]
-        return (told or lines or ["it said nothing"])[0]
+        missing = [line for line in lines if "unresolved dependency" in line]
+        if missing:
+            hint = "connect to the network once: Spark keeps what it has fetched"
+            return EngineMissing(f"{self.engine} cannot be fetched: {missing[0]}", hint=hint)
+        reason = [line for line in lines if "Error:" in line or "Exception:" in line] or lines or ["it said nothing"]
+        return InvalidInput(f"{self.engine} could not be started: {reason[-1]}", hint="look at `lakeproof doctor`")
 
 
 def gate(_: object, file: str) -> bool:
