@@ -36,6 +36,11 @@ COMMANDS: dict[str, Registered] = {
         "explore", "walk a model by hand, in the browser", "lakeproof explore iceberg --set preset=undelete"
     ),
     "doctor": Registered("doctor", "what this machine has and what is missing", "lakeproof doctor"),
+    "replay": Registered(
+        "replay",
+        "a trace on a real implementation, phase by phase",
+        "lakeproof replay undelete.json --on iceberg-spark",
+    ),
     "scenario": Registered(
         "scenario", "run scenario files and say where they disagree", "lakeproof scenario tests/scenarios/*.txt"
     ),

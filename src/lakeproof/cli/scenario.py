@@ -1,4 +1,4 @@
-"""`lakeproof scenario FILE…`: scenario files against the checks and the model, and where they disagree."""
+"""`lakeproof scenario FILE…`: scenario files against the checks, the model and real tables, and where they disagree."""
 
 from __future__ import annotations
 
@@ -21,12 +21,20 @@ WAYS = ("checks", "model", "real")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="scenario files")
+    parser.add_argument("--real", action="store_true", help="also on real tables, in a temporary folder")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run every file; exit 1 where a run differs from the text."""
-    results = [result_of(read(Path(name))) for name in args.files]
+    scenarios = [read(Path(name)) for name in args.files]
+    if args.real:
+        from lakeproof.cli.real_tables import on_real_tables  # only this needs Spark
+
+        with on_real_tables() as real:
+            results = [result_of(scenario, real) for scenario in scenarios]
+    else:
+        results = [result_of(scenario) for scenario in scenarios]
     if args.json:
         print_json(results)
     else:
@@ -44,11 +52,14 @@ def read(path: Path) -> Scenario:
         raise InvalidInput("The scenario is not text in UTF-8", place=str(path)) from None
 
 
-def result_of(scenario: Scenario) -> dict[str, Any]:
+def result_of(scenario: Scenario, real: MakeRunner | None = None) -> dict[str, Any]:
     """What each way of running the scenario says; `null` where it does not apply."""
     found: dict[str, str | None] = {"checks": outcome(scenario, AgainstChecks), "model": None, "real": None}
     with suppress(DoesNotApply):
         found["model"] = outcome(scenario, AgainstModel)
+    if real is not None:
+        with suppress(DoesNotApply):
+            found["real"] = outcome(scenario, real)
     agree = all(said in (None, "agrees") for said in found.values())
     return {"file": scenario.name, **found, "agree": agree}
 

@@ -11,7 +11,9 @@ from typing import Any
 from pyspark.sql import types as spark
 
 from lakeproof.commit import POLICIES, Command, Policy
+from lakeproof.commit.row_command import Effect, Exists, effect
 from lakeproof.errors import CommitConflict, CommitRejected, CommitUnknown, InvalidInput
+from lakeproof.filters import Expression
 from lakeproof.format import Row, Value
 from lakeproof.iceberg.commit import (
     ATTEMPTING,
@@ -292,3 +294,22 @@ def _partition(column: str, transform: str) -> str:
     if name == "identity":
         return f"`{column}`"
     return f"{name}({width.rstrip(']')}, `{column}`)" if width else f"{name}s(`{column}`)"
+
+
+def effect_on(scenario: Scenario, step: Step, rows: Sequence[Row]) -> Effect:
+    """What the SQL of a `scan` does to these rows."""
+    shape, place = scenario.table.shape, f"{scenario.name}:{step.line}"
+    return effect(command_of(step.text, shape, scenario.table.dynamic_overwrite, place), rows, shape.columns)
+
+
+def kind_of(scenario: Scenario, step: Step) -> str:
+    """The command of a `scan` line, in capitals."""
+    shape, place = scenario.table.shape, f"{scenario.name}:{step.line}"
+    return str(command_of(step.text, shape, scenario.table.dynamic_overwrite, place).command)
+
+
+def where_of(scenario: Scenario, step: Step) -> tuple[Expression, tuple[Exists, ...]]:
+    """The predicate of a `scan` line, and its subqueries."""
+    shape, place = scenario.table.shape, f"{scenario.name}:{step.line}"
+    command = command_of(step.text, shape, scenario.table.dynamic_overwrite, place)
+    return command.where, command.exists

@@ -1,0 +1,90 @@
+"""`lakeproof replay TRACE --on …`: a trace on a real implementation, phase by phase, and where it goes otherwise."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from lakeproof.checker.trace import from_itf
+from lakeproof.cli.check import read_policy
+from lakeproof.cli.output import DIFFERS, DONE, UNKNOWN, console, print_json
+from lakeproof.commit import Policy
+from lakeproof.commit.policy_text import named_policy
+from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.catalogs import DEFAULT_URI, DEFAULT_WAREHOUSE
+from lakeproof.models.iceberg import configured
+from lakeproof.peers.replaying import IMPLEMENTATIONS, replaying
+from lakeproof.scenarios.against_model import DoesNotApply
+from lakeproof.scenarios.from_trace import scenario_text
+from lakeproof.scenarios.run import Difference, differences
+from lakeproof.scenarios.text import Scenario, parse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("trace", metavar="TRACE", help="an ITF trace of the Iceberg model, or a scenario file")
+    parser.add_argument("--on", required=True, choices=IMPLEMENTATIONS, help="who runs it")
+    parser.add_argument("--policy", default="lakeproof", metavar="NAME", help="the runtime's policy (%(default)s)")
+    parser.add_argument("--keep", metavar="TABLE", help="leave the table under this name")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.add_argument("--catalog", default=DEFAULT_URI, metavar="URI", help="where the table is made (%(default)s)")
+    parser.add_argument("--warehouse", default=DEFAULT_WAREHOUSE, metavar="PATH", help="where it lies (%(default)s)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit 0: it agrees; 1: it differs; 3: the trace does not apply."""
+    scenario = trace_at(Path(args.trace))
+    policy = read_policy(args.policy if args.on == "lakeproof" else args.on)  # another engine has its own
+    try:
+        found = replayed(scenario, policy, args)
+        result: dict[str, Any] = {
+            "on": args.on,
+            "applies": True,
+            "agrees": not found,
+            "differences": [one._asdict() for one in found],
+        }
+    except DoesNotApply as error:
+        result = {"on": args.on, "applies": False, "agrees": False, "differences": [], "because": error.message}
+    if args.json:
+        print_json(result)
+    else:
+        show(result, scenario)
+    return UNKNOWN if not result["applies"] else DONE if result["agrees"] else DIFFERS
+
+
+def replayed(scenario: Scenario, policy: Policy, args: argparse.Namespace) -> tuple[Difference, ...]:
+    """Where the implementation goes otherwise than the trace says."""
+    with replaying(args.on, args.catalog, args.warehouse, keep=args.keep) as make:
+        return differences(scenario, policy, make)
+
+
+def trace_at(path: Path) -> Scenario:
+    """The trace as a scenario, whichever of the two forms it has."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"The trace cannot be read: {error.strerror}", place=str(path)) from None
+    except UnicodeDecodeError:
+        raise InvalidInput("The trace is not text in UTF-8", place=str(path)) from None
+    if not text.lstrip().startswith("{"):
+        return parse(text, name=str(path))
+    trace = from_itf(text)
+    if trace.model != "iceberg":
+        hint = "`lakeproof check iceberg --itf FILE` writes one that can"
+        raise InvalidInput("Only a trace of the Iceberg model can be replayed here", place=str(path), hint=hint)
+    given = {name: str(value) for name, value in trace.parameters.items() if name != "policy"}
+    config = configured(given, named_policy(str(trace.parameters.get("policy", "lakeproof"))))
+    return parse(scenario_text(config, trace, "replayed"), name=str(path))
+
+
+def show(result: dict[str, Any], scenario: Scenario) -> None:
+    """A line for people, and one for each difference."""
+    if not result["applies"]:
+        console().print(f"does not apply  {scenario.name} on {result['on']}: {result['because']}", markup=False)
+        return
+    verdict = "agrees " if result["agrees"] else "differs"
+    console().print(f"{verdict}  {scenario.name} on {result['on']}", markup=False)
+    for one in result["differences"]:
+        line = f"         line {one['line']}: {one['what']} is «{one['got']}», the trace says «{one['expected']}»"
+        console().print(line, markup=False)

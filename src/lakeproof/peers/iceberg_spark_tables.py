@@ -1,0 +1,107 @@
+"""Runs a scenario's actors on Apache Iceberg's own Spark runtime, in a process of its own, on a table of ours.
+
+A DELETE or UPDATE is held in its scan by a `gate` in its WHERE and let go when it shall commit; between the two nothing
+can be watched from outside. So a scenario applies if every `validate` is followed at once by its `swap`.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from concurrent.futures import Future
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from lakeproof.errors import CommitConflict, CommitRejected
+from lakeproof.peers.sql_process import SqlProcess
+from lakeproof.scenarios.against_model import DoesNotApply
+from lakeproof.scenarios.text import Outcome, Step
+from lakeproof.spark.row_level.scenario_runner import AgainstTables, kind_of
+
+_SECONDS = 120.0
+
+
+class AgainstIcebergSpark(AgainstTables):
+    """Apache Iceberg's writers on a table of ours."""
+
+    def __init__(self, process: SqlProcess, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.process = process
+        self.gates = tempfile.TemporaryDirectory()
+        self.held: dict[str, tuple[Path | None, Future[Any] | str]] = {}
+        _require_steps(self)
+
+    def _step(self, step: Step) -> Outcome | None:
+        if step.actor in self.own or step.verb == "expire":
+            return super()._step(step)
+        match step.verb:
+            case "scan":
+                self.held[step.actor] = self._begin(step)
+            case "write":
+                pass
+            case "validate":
+                return step.expected  # part of the commit, which is the `swap`
+            case "commit" | "swap":
+                return self._let_go(step)
+            case _:
+                raise DoesNotApply(f"Apache Iceberg does not take the step «{step.verb}»")
+        return None
+
+    def _begin(self, step: Step) -> tuple[Path | None, Future[Any] | str]:
+        kind = kind_of(self.scenario, step)
+        if kind == "INSERT":  # reads nothing: it may as well begin when it commits
+            return None, self._named(step.text)
+        if kind not in ("DELETE", "UPDATE"):
+            raise DoesNotApply(f"{kind} cannot be held in its scan")
+        file = Path(self.gates.name) / f"{step.actor}-{step.line}"
+        column = self.scenario.table.shape.columns[0]
+        text = self._named(step.text)
+        word = "and" if re.search(r"\swhere\s", text, re.IGNORECASE) else "where"
+        running = self.process.start(f"{text} {word} gate({column}, '{file}')")
+        until = monotonic() + _SECONDS
+        while not Path(f"{file}.reached").exists() and not running.done():
+            if monotonic() > until:
+                raise TimeoutError(f"{step.text} did not reach its gate")
+            sleep(0.02)
+        return file, running
+
+    def _let_go(self, step: Step) -> Outcome:
+        file, running = self.held.pop(step.actor)
+        try:
+            if isinstance(running, str):
+                self.process.sql(running)
+            else:
+                assert file is not None
+                file.touch()
+                running.result(_SECONDS)
+        except (CommitConflict, CommitRejected):
+            expected = step.expected
+            return expected if expected is not None and expected.word == "conflict" else Outcome("conflict")
+        return Outcome("ok")
+
+    def _named(self, text: str) -> str:
+        """The statement with the table's full name where it names its target."""
+        return re.sub(
+            rf"\b(into|update|from)(\s+){self.name}\b",
+            lambda found: f"{found[1]}{found[2]}{self.full_name}",
+            text,
+            flags=re.IGNORECASE,
+        )
+
+    def close(self) -> None:
+        """Whoever is still held is let go, and the table is dropped."""
+        for file, running in self.held.values():
+            if file is not None and not isinstance(running, str):
+                file.touch()
+                running.exception(_SECONDS)
+        super().close()
+        self.gates.cleanup()
+
+
+def _require_steps(runner: AgainstIcebergSpark) -> None:
+    steps = [step for step in runner.scenario.steps if isinstance(step, Step)]
+    for step, after in zip(steps, [*steps[1:], None], strict=True):
+        if step.verb == "validate" and (after is None or (after.actor, after.verb) != (step.actor, "swap")):
+            runner.close()
+            raise DoesNotApply("Nobody can stop Apache Iceberg between its validation and its swap")
