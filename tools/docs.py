@@ -6,6 +6,7 @@ python tools/docs.py --check    only say which generated pages are out of date (
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,11 +19,21 @@ import website
 ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "site"
 
-GENERATORS = ["checks_page:page"]
+GENERATORS = [
+    "checks_page:page",
+    "cli_page:page",
+    "sql_page:page",
+    "models_page:page",
+    "errors_page:page",
+    "benchmarks.page:page",
+]
 """`module:function` names; each function returns the path of a page, from the project's root, and its text. A module
 that is not there yet is passed over."""
 
-RENEWED = {"lakeproof.models.paimon.table": "<!-- paimon:"}
+RENEWED = {
+    "lakeproof.models.paimon.table": "<!-- paimon:",
+    "tools.computed_pages": "<!-- matrix:|<!-- necessity:",
+}
 """Modules that compute marked blocks inside pages again (`python -m MODULE PAGE…`). They take minutes, so `--check`
 leaves them out; the tests of the models hold the figures."""
 
@@ -46,9 +57,9 @@ def main(arguments: list[str]) -> int:
 
 def renew(module: str, mark: str) -> None:
     """Let the module compute its blocks again in every page that has one."""
-    pages = [str(page) for page in website.sources() if mark in page.read_text(encoding="utf-8")]
+    pages = [str(page) for page in website.sources() if re.search(mark, page.read_text(encoding="utf-8"))]
     if pages and exists(module):
-        subprocess.run([sys.executable, "-m", module, *pages], check=True)
+        subprocess.run([sys.executable, "-m", module, *pages], cwd=ROOT, check=True)
         print(f"renewed    {', '.join(str(Path(page).relative_to(ROOT)) for page in pages)}")
 
 

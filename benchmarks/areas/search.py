@@ -15,8 +15,8 @@ from lakeproof.errors import LakeproofError
 
 TITLE = (
     "Spaces explored to the end, each in a process of its own. Time is the search alone; «from the shell» has the "
-    "start of Python and the loading of compiled kernels too; bytes are what the search added. «counters» is a toy whose "
-    "processes count on their own: the search without a model's Python."
+    "start of Python and the loading of compiled kernels too; bytes are what the search added. «counters» is a toy "
+    "whose processes count on their own: the search without a model's Python."
 )
 
 
@@ -36,7 +36,7 @@ CUT = (
 )
 FULL = (
     *CUT,
-    Space("iceberg", "num-writers=4 max-write-ops=6 max-compactions=2", ("fast",)),
+    Space("iceberg", "num-writers=4 max-write-ops=6 max-compactions=2 num-keys=2", ("fast",)),
     Space("counters", "processes=4 to=60", ("fast",)),
 )
 REPETITIONS = {False: 1, True: 3}

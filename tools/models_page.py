@@ -1,0 +1,82 @@
+"""The reference page of what models promise and what can be set, made from the models themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lakeproof.checker.model import Model
+from lakeproof.commit.policy_text import named_policy
+from lakeproof.models import iceberg, paimon
+from lakeproof.models.iceberg import bounds
+from lakeproof.models.paimon import bounds as paimon_bounds
+
+PATH = "docs/reference/properties.md"
+
+INTRODUCTION = """\
+# Properties, parameters and presets
+
+What `lakeproof check iceberg` and `lakeproof check paimon` ask, and what `--set NAME=VALUE` may change. Made from the
+models (`make docs`); `lakeproof check MODEL --parameters` prints the parameters.
+
+A property is of one of three kinds. **always**: it holds in every state. **eventually**: every fair run comes to where
+it holds. **reachable**: some run gets there; one that is not reached says that something could not be tested, and does
+not count in the verdict unless `--require` names it. Every model also has **no_deadlock**: whoever may not rest can
+always go on. Reachable properties depend on the configuration (one per command, and one per check that can refuse), so
+they are not listed here.
+"""
+
+MEANINGS = {
+    "iceberg": {
+        "consistent_read": "every snapshot shows the rows that its commits, each with the effect it is justified by, "
+        "leave",
+        "isolation_kept": "each commit is justified at its isolation level: serializable as if it ran at its commit, "
+        "snapshot as if at one moment since its scan and nobody wrote its rows since",
+        "sequential_sequence_numbers": "a snapshot's sequence number is its parent's and one",
+        "no_dangling_delete_files": "no commit adds a delete file that names a data file which is not in its snapshot",
+        "no_false_aborts": "a command is refused or run again only where committing would have been an anomaly; asked "
+        "in small spaces, or with `measure-aborts=true`; does not count unless required",
+        "operations_eventually_commit_or_abort": "every writer comes to rest",
+        "all_snapshots_committed": "every command that was started has an end: committed, aborted, crashed, or nothing "
+        "left to do",
+        "no_deadlock": "a writer with a command in hand can always go on",
+    },
+    "paimon": {
+        "sequential_snapshot_ids": "snapshot ids have no gap",
+        "consistent_read": "every key reads as the ghost history says",
+        "no_bad_state": "no commit removes a file that is not there",
+        "no_dangling_deletion_vectors": "every vector is for a file of its snapshot",
+        "one_valid_row_per_key": "above level 0 no two rows of a key are unmarked",
+        "all_snapshots_committed": "every operation comes to its snapshot; asked where nothing is refused by design",
+        "no_deadlock": "whoever has something under way can always go on",
+    },
+}
+
+
+def page() -> tuple[str, str]:
+    """The path of the page and its text."""
+    ours = named_policy("lakeproof")
+    iceberg_model = iceberg.model_of(iceberg.configured({}, ours))
+    paimon_model = paimon.build({})
+    parts = [
+        INTRODUCTION,
+        _model("iceberg", iceberg_model, iceberg.parameter_help(), bounds.PRESETS),
+        _model("paimon", paimon_model, paimon.parameter_help(), paimon_bounds.PRESETS),
+    ]
+    return PATH, "\n".join(parts)
+
+
+def _model(name: str, model: Model, parameters: Mapping[str, str], presets: Mapping[str, Mapping[str, str]]) -> str:
+    title = name.capitalize()
+    claims = [claim for claim in model.claims() if claim.kind != "reachable"]
+    lines = [f"## {title}", "", f"### Properties of {title}", ""]
+    lines += ["| property | kind | in the public specification | says |", "|---|---|---|---|"]
+    lines += [f"| `{c.name}` | {c.kind} | {c.seed_name or '–'} | {MEANINGS[name][c.name]} |" for c in claims]
+    lines += ["", f"### Parameters of {title}", "", "| parameter | |", "|---|---|"]
+    lines += [f"| `{parameter}` | {text.replace('|', ' or ')} |" for parameter, text in parameters.items()]
+    lines += ["", f"### Presets of {title}", "", "| preset | sets |", "|---|---|"]
+    lines += [f"| `{preset}` | {_sets(values)} |" for preset, values in presets.items()]
+    return "\n".join([*lines, ""])
+
+
+def _sets(values: Mapping[str, str]) -> str:
+    return ", ".join(f"`{name}={value}`" for name, value in values.items()) or "nothing: the defaults"

@@ -1,0 +1,122 @@
+"""The reference page of the SQL that managed tables know; procedures and views come from the code."""
+
+# ruff: noqa: E501  (a line of a Markdown table cannot be broken)
+
+from __future__ import annotations
+
+from lakeproof.iceberg.views import VIEWS
+from lakeproof.spark.procedures import PROCEDURES, Procedure
+
+PATH = "docs/reference/sql.md"
+
+BEFORE = """\
+# SQL
+
+Through `lake.sql(…)`, `lakeproof sql`, and plain `spark.sql(…)` on a connected session. A statement on a managed table
+is run here; every other statement goes to Spark as it was written, so `msck repair table`, `set …`, `create view` and
+Spark's own tables work as ever.
+
+A table is managed if it was created `using iceberg`, or with the option `addTableManagement 'true'`.
+
+## Tables
+
+| statement | |
+|---|---|
+| `create table [if not exists] t (…) using iceberg` | or `using parquet` or `using orc` with `options (addTableManagement 'true')`; also `partitioned by`, `tblproperties`, `location`, `comment` |
+| `create table t using iceberg as select …` | the table and its first snapshot, or neither |
+| `drop table [if exists] t [purge]` | `purge` removes the files too |
+| `alter table t add column c int [first or after d]` | new columns are null in old rows |
+| `alter table t rename column c to d`, `drop column c` | by field id: old files need no rewrite |
+| `alter table t alter column c type bigint` | widening: int to bigint, float to double, more digits of a decimal; also `comment`, `first`, `after`, `drop not null` |
+| `alter table t set tblproperties (…)`, `unset tblproperties (…)` | |
+| `alter table t rename to u` | |
+| `alter table t add partition field day(ts)` | also `drop` and `replace … with …`: new files only |
+| `alter table t create branch b`, `create tag g [as of version N]` | also `drop branch b`, `drop tag g` |
+| `describe [extended] t`, `show tables`, `show partitions t`, `show create table t`, `show columns in t`, `show tblproperties t` | |
+| `truncate table t` | a snapshot without rows |
+
+Partition transforms: `years(c)`, `months(c)`, `days(c)`, `hours(c)`, `bucket(n, c)`, `truncate(n, c)`, or a column
+itself. Options: `path`, `addTableManagement`, `columnDependencies`.
+
+Refused with the reason: `clustered by … into … buckets`, column defaults and constraints, types that Iceberg lacks,
+`create or replace` (it would lose the history), files written as anything but Parquet or ORC.
+
+## Rows
+
+| statement | |
+|---|---|
+| `insert into t values …` or `select …` | one snapshot; columns by position or by name |
+| `insert into t partition (p = 'v') select …` | |
+| `insert overwrite table t …` | the whole table, or one partition with `partition (p = 'v')`, or those that are written if `spark.sql.sources.partitionOverwriteMode` is `dynamic` |
+| `update t set c = … where …` | any condition, subqueries too |
+| `delete from t where …` | where whole files match, only metadata changes |
+| `merge into t using s on … when matched … when not matched … when not matched by source …` | update, delete, insert, each with a condition; two source rows for one target row are an error |
+
+How they write and what they promise is set on the table: `write.delete.mode`, `write.update.mode`, `write.merge.mode`
+(`copy-on-write`, the default, or `merge-on-read`), and `write.delete.isolation-level` and its siblings (`serializable`,
+the default, or `snapshot`).
+
+## Queries
+
+Any query of Spark. Partition and statistics pruning, inferred predicates and schema evolution happen inside Spark's own
+planner. `count(*)`, `min` and `max` are answered from metadata where that is certain.
+
+| form | reads |
+|---|---|
+| `as of '2026-01-31 12:00:00' select …` | every managed table in the statement as it was then; epoch milliseconds work too |
+| `select … from t timestamp as of '…'` | one table as it was |
+| `select … from t version as of N` | a snapshot by id, or a branch or tag by name in quotes |
+| `explain select …` | Spark's plan, and of each managed scan: filter, inferred predicates, files and bytes kept |
+"""
+
+PROPERTIES = """\
+## Table properties
+
+| property | default | |
+|---|---|---|
+| `lakeproof.policy` | `lakeproof` | whose [checks](checks-and-policies.md) a commit must pass |
+| `lakeproof.max-reruns` | 5 | how often a command runs again before a conflict reaches you; 0 aborts as Iceberg does |
+| `write.delete.mode`, `write.update.mode`, `write.merge.mode` | `copy-on-write` | |
+| `write.delete.isolation-level`, `write.update.isolation-level`, `write.merge.isolation-level` | `serializable` | |
+| `format-version` | 2 | 1 or 2; version 3 is read, not written |
+| `write.parquet.compression-codec` | `zstd` | |
+| `write.target-file-size-bytes` | 512 MB | of compaction |
+| `write.metadata.metrics.default`, `write.metadata.metrics.column.C` | `truncate(16)` | which statistics files have |
+| `commit.retry.num-retries`, `commit.retry.min-wait-ms`, `commit.retry.max-wait-ms`, `commit.retry.total-timeout-ms` | no limit, 100 ms, 1 min, 30 min | how often and how long a lost swap is tried again |
+| `commit.manifest-merge.enabled`, `commit.manifest.min-count-to-merge`, `commit.manifest.target-size-bytes` | true, 100, 8 MB | |
+| `write.metadata.delete-after-commit.enabled` | false | |
+| `gc.enabled` | true | false: expiry removes no file |
+
+## What a snapshot records
+
+Beside Iceberg's counters, a snapshot's summary says which command made it: `lakeproof.command-id`,
+`lakeproof.command`, `lakeproof.read-snapshot-id`, `lakeproof.isolation`, `lakeproof.policy`,
+`lakeproof.conflict-filter`, `lakeproof.reruns`. That is what `lakeproof audit` judges by.
+"""
+
+
+def page() -> tuple[str, str]:
+    """The path of the page and its text."""
+    views = ", ".join(f"`` `t${name}` ``" for name in VIEWS)
+    parts = [
+        BEFORE,
+        "## Views of metadata\n",
+        f"{views}. They join like any table. `` `t$snapshots` `` has `id`, `parentId` (-1 for the first), `timeMillis`, "
+        "`numAddedFiles`, `numDeletedFiles`, `manifestListLocation`.\n",
+        "## Procedures\n",
+        "`call system.name(…)`, arguments by position or as `name => value`; those in brackets may be left out.\n",
+        "| procedure | gives |",
+        "|---|---|",
+        *(f"| `{name}({_arguments(one)})` | {_result(one)} |" for name, one in sorted(PROCEDURES.items())),
+        "",
+        PROPERTIES,
+    ]
+    return PATH, "\n".join(parts)
+
+
+def _arguments(procedure: Procedure) -> str:
+    return ", ".join(f"[{name[:-1]}]" if name.endswith("?") else name for name in procedure.parameters)
+
+
+def _result(procedure: Procedure) -> str:
+    return ", ".join(f"`{name}`" for name, _ in procedure.result) or "nothing"
