@@ -6,11 +6,12 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from lakeproof.checker import Model, Trace, Verdict, check, load_model, to_itf
-from lakeproof.checker.search import Engine
+from lakeproof.cli.engines import add_engine_arguments, explored, refuse_spark_options
 from lakeproof.cli.output import DIFFERS, DONE, UNKNOWN, console, print_json
 from lakeproof.commit import POLICIES, Policy
 from lakeproof.commit.policy_text import named_policy, policy_from_text
@@ -31,9 +32,11 @@ _LATER = {"delta": "Delta Lake", "hudi": "Apache Hudi"}
 
 
 class Subject(NamedTuple):
-    """What is checked: a model, how its traces are told, and how one becomes a scenario (`None`: it cannot)."""
+    """What is checked: a model, how it is made in another process, how its traces are told, and how one becomes a
+    scenario (`None`: it cannot)."""
 
     model: Model
+    source: Callable[[], Model]
     policy: str | None = None
     told: Callable[[Trace], Trace] = lambda trace: trace
     scenario: Callable[[Trace, str], str] | None = None
@@ -51,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--require", action="append", default=[], metavar="PROPERTY", help="let this property count in the verdict"
     )
-    parser.add_argument("--engine", choices=("local", "readable", "fast"), default="local", help=argparse.SUPPRESS)
+    add_engine_arguments(parser)
     parser.add_argument("--reductions", choices=("on", "off"), default="on", help="symmetry and private steps at once")
     parser.add_argument("--first", action="store_true", help="stop at the first violation")
     parser.add_argument("--max-states", type=_positive, metavar="N", help="stop after so many states")
@@ -72,20 +75,8 @@ def run(args: argparse.Namespace) -> int:
     if args.model.endswith(".sql"):
         return run_jobs(args)
     subject = subject_of(args.model, parameters_of(args.set), args.policy, args.require)
-    engine: Engine = "auto" if args.engine == "local" else args.engine
-    with ProgressBar() as progress:
-        verdict = check(
-            subject.model,
-            reductions=args.reductions == "on",
-            max_states=args.max_states,
-            max_seconds=args.max_seconds,
-            first=args.first,
-            simulate=args.simulate,
-            seed=args.seed,
-            progress=progress,
-            engine=engine,
-            require=args.require,
-        )
+    text = _read(args.model) if args.model.endswith(".py") else ""
+    verdict = explored(args, subject.model, subject.source, version_of_model=text)
     verdict = with_told_traces(verdict, subject)
     _write_files(args, subject, verdict)
     if args.json:
@@ -99,12 +90,16 @@ def run_jobs(args: argparse.Namespace) -> int:
     """Check a file of SQL jobs and print what was found."""
     if args.set:
         raise InvalidInput("A file of jobs has no parameters", place=f"--set {args.set[0]}", hint="change the file")
+    if args.engine == "spark":
+        raise InvalidInput("A file of jobs is explored in this process", place="--engine spark", hint="leave it out")
+    refuse_spark_options(args)
     jobs = read_jobs(taken_apart(_read(args.model), name=args.model))
     policy = read_policy(args.policy or jobs.policy or "lakeproof")
     limits = {"max_states": args.max_states, "max_seconds": args.max_seconds, "first": args.first}
     with ProgressBar() as progress:
         answer = answered(jobs, policy, progress=progress, reductions=args.reductions == "on", **limits)
-    subject = Subject(answer.beginning.model, policy.name, lambda trace: told(answer.beginning.told, trace))
+    model = answer.beginning.model
+    subject = Subject(model, lambda: model, policy.name, lambda trace: told(answer.beginning.told, trace))
     verdict = with_told_traces(answer.verdict, subject)
     _write_files(args, subject, verdict)
     if args.json:
@@ -163,9 +158,10 @@ def subject_of(
     if policy is not None:
         raise InvalidInput(f"The model {name} has no policies", place=f"--policy {policy}", hint="leave --policy out")
     if name == "paimon":
-        return Subject(paimon.build(parameters))
+        return Subject(paimon.build(parameters), partial(paimon.build, dict(parameters)))
     if name.endswith(".py"):
-        return Subject(load_model(name, parameters))
+        elsewhere = partial(load_model, str(Path(name).resolve()), dict(parameters))
+        return Subject(load_model(name, parameters), elsewhere)
     raise unknown("checker", "model", name, ("iceberg", "paimon"), place=name)
 
 
@@ -174,6 +170,7 @@ def iceberg_subject(parameters: Mapping[str, str], policy: Policy) -> Subject:
     config = iceberg.configured(parameters, policy)
     return Subject(
         iceberg.model_of(config),
+        partial(iceberg.build, dict(parameters), policy),
         policy.name,
         lambda trace: told(iceberg.model_of(config, told=True), trace),
         lambda trace, title: scenario_text(config, trace, title),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +70,7 @@ class StatesWriter:
 
     def _numbered(self, sort: int, column: I64) -> I64:
         numbers, used = self.numbers[sort], self.used[sort]
-        here = np.unique(column)
-        new = here[numbers[here] < 0]
+        new = np.flatnonzero((numbers < 0) & (np.bincount(column, minlength=len(numbers)) > 0))
         numbers[new] = np.arange(len(used), len(used) + len(new))
         used += new.tolist()
         return numbers[column]
@@ -92,7 +92,7 @@ class StatesReader:
         sorts = values["sort"].to_numpy()
         blobs = values["value"].to_pylist()
         begins = np.searchsorted(sorts, range(len(packed.interners) + 1)).tolist()
-        self.values = [blobs[begin:end] for begin, end in zip(begins, begins[1:], strict=False)]
+        self.values = [blobs[begin:end] for begin, end in pairwise(begins)]
         self.numbers = [np.full(len(one), -1, np.int64) for one in self.values]  # file's -> table's
 
     def read(self, name: str) -> Iterator[I64]:
@@ -105,7 +105,6 @@ class StatesReader:
 
     def _known(self, sort: int, column: I64) -> I64:
         numbers = self.numbers[sort]
-        here = np.unique(column)
-        for number in here[numbers[here] < 0].tolist():
+        for number in np.flatnonzero((numbers < 0) & (np.bincount(column, minlength=len(numbers)) > 0)).tolist():
             numbers[number] = self.packed.number_of(sort, self.values[sort][number])
         return numbers[column]

@@ -18,6 +18,7 @@ import pickle
 import shutil
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,24 +62,38 @@ class Folder:
         """What the folder is a search of; `None`: it does not say."""
         try:
             header = json.loads((self.path / HEADER).read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValueError) as error:
             raise InvalidInput(f"The checkpoint cannot be read: {error}", place=str(self.path / HEADER)) from None
         return header if isinstance(header, dict) else {}
 
     def begin(self, header: dict[str, Any]) -> None:
-        """Say what the folder is a search of; it must be empty or new."""
+        """Say what the folder is a search of."""
+        self.must_be_free()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            there = sorted(item.name for item in self.path.iterdir())
-            if there:
-                hint = f"it has {there[0]} in it; name a new folder"
-                raise InvalidInput("The checkpoint folder holds something else", place=str(self.path), hint=hint)
             _put(self.path / HEADER, json.dumps(header, indent=1).encode())
         except OSError as error:
             reason = error.strerror or str(error)
             raise InvalidInput(f"The checkpoint cannot be written: {reason}", place=str(self.path)) from None
+
+    def must_be_free(self) -> None:
+        """A search begins in a new or an empty folder."""
+        if self.path.exists() and not self.path.is_dir():
+            raise InvalidInput("The checkpoint is a folder, not a file", place=str(self.path), hint="name a new folder")
+        there = sorted(item.name for item in self.path.iterdir()) if self.path.exists() else []
+        if there:
+            hint = f"it has {there[0]} in it; name a new folder"
+            raise InvalidInput("The checkpoint folder holds something else", place=str(self.path), hint=hint)
+
+    def clear(self) -> None:
+        """Remove the search, and the folder if nothing else is in it."""
+        for item in self.path.glob("level-*"):
+            shutil.rmtree(item, ignore_errors=True)
+        (self.path / HEADER).unlink(missing_ok=True)
+        with suppress(OSError):
+            self.path.rmdir()
 
     def level(self, level: int) -> Path:
         """Where a level lies."""

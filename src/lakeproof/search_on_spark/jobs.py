@@ -6,11 +6,12 @@ import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any, TypeVar
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from lakeproof.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 T = TypeVar("T")
 
@@ -24,6 +25,19 @@ class CutShort(Exception):
 
 class JobFailed(Exception):
     """Spark gave the job up: workers were lost, or something broke again and again."""
+
+
+class Runner(Protocol):
+    """Something that runs tasks side by side."""
+
+    master: str
+
+    @property
+    def slots(self) -> int:
+        """How many tasks run at once."""
+
+    def run(self, function: Callable[[int], T], tasks: int, look: Callable[[], str] = ...) -> list[T]:
+        """The function of each number below `tasks`; `look` says what cuts it short, if anything does."""
 
 
 class Jobs:

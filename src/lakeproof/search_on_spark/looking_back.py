@@ -22,8 +22,8 @@ def predecessors(part: Part, level: int, worlds: list[World]) -> dict[int, World
     found: dict[int, World] = {}
 
     def look(out: U64, work: U64, parents: I64) -> None:
-        for place, target in enumerate(targets):
-            hits = [] if place in found else np.nonzero(out == target)[0]
+        for place in [place for place in range(len(targets)) if place not in found]:
+            hits = np.nonzero(out == targets[place])[0]
             if len(hits):
                 columns = part.layout.columns(work[parents[hits[:1]]])
                 found[place] = part.world(part.memo.state(columns[:, 0]))

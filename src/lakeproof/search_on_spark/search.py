@@ -1,42 +1,36 @@
-"""`check_on_spark`: the driver's part of the search, and its verdict."""
+"""`check_on_spark`: the model explored on a cluster, and its verdict."""
 
 from __future__ import annotations
 
 import tempfile
-import time
 import uuid
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import version
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lakeproof.checker.conclusion import Searched, conclude
+from lakeproof.checker.conclusion import conclude
 from lakeproof.checker.faults import blaming
-from lakeproof.checker.ledger import Finding, Ledger
 from lakeproof.checker.limits import Cut, Progress, Watch
 from lakeproof.checker.model import Model
-from lakeproof.checker.readable import Counts, Exploration, Successors
 from lakeproof.checker.search import reductions_for
-from lakeproof.checker.tables import State
 from lakeproof.checker.verdict import Verdict
-from lakeproof.errors import InvalidInput
-from lakeproof.search_on_spark.folder import FORMAT, Done, Folder
-from lakeproof.search_on_spark.jobs import CutShort, JobFailed, Jobs
-from lakeproof.search_on_spark.looking_back import cycles, none_goes_round, predecessors
-from lakeproof.search_on_spark.part import Part, Plan, World
-from lakeproof.search_on_spark.steady import SteadyTables, number_of
-from lakeproof.search_on_spark.task import Answer, Source, Work, answer, prepare
-
-TRIES = 3  # of a level of which a partition is not done although the job ended well
+from lakeproof.errors import InvalidInput, LakeproofError
+from lakeproof.search_on_spark.driver import Search
+from lakeproof.search_on_spark.folder import FORMAT, Folder
+from lakeproof.search_on_spark.jobs import Jobs, Runner, last_words
+from lakeproof.search_on_spark.part import Plan
+from lakeproof.search_on_spark.steady import number_of
+from lakeproof.search_on_spark.task import Source
 
 
 def check_on_spark(
-    spark: SparkSession,
+    session: Callable[[], SparkSession],
     source: Source,
     *,
     reductions: bool | Collection[str] = True,
@@ -52,217 +46,89 @@ def check_on_spark(
 ) -> Verdict:
     """Explore every run of the model on the session's cluster, with the verdict and the counts of the local engine.
 
-    `source` makes the model, here and in every worker. `checkpoint` is a folder that the driver and all workers share;
-    a search that was stopped goes on from it. `version_of_model` tells models apart that are made by the same call.
+    `source` makes the model, here and in every worker; `version_of_model` tells models apart that the same call makes.
+    `checkpoint` is a folder that the driver and all workers share; a search that was stopped goes on from it.
+    The session is only asked for when nothing is wrong with the rest.
     """
     with blaming("of the search"):
         model = source()
     _refuse_unknown_properties(model, require)
     chosen, notes = reductions_for(model, reductions)
-    jobs = Jobs(spark)
+    told = _told(model, number_of((source, version_of_model)), chosen)
+    if checkpoint is not None:
+        _refuse_other_search(checkpoint, told)
+    jobs = _jobs(session)
     if checkpoint is None and not jobs.master.startswith("local"):
         hint = "--checkpoint DIR, a folder that the driver and all workers share"
         raise InvalidInput("On a cluster the search needs a folder to work in", place=jobs.master, hint=hint)
     watch = Watch(Cut(max_states, max_seconds, first), progress)
     with _working_folder(checkpoint) as folder, blaming(model.name), watch:
-        plan = _plan(folder, model, number_of((source, version_of_model)), chosen, parts or jobs.slots, jobs.slots)
+        plan = _plan(folder, told, chosen, parts or jobs.slots, jobs)
         search = Search(jobs, plan, source, model, watch)
         verdict = conclude(search.run(notes), watch, chosen, require, witnesses, None)
         memory = verdict.peak_memory_mb + sum(search.memory_mb.values())
         return replace(verdict, peak_memory_mb=memory, notes=(*notes, *search.notes))
 
 
+def _jobs(session: Callable[[], SparkSession]) -> Jobs:
+    try:
+        return Jobs(session())
+    except (PySparkException, Py4JError) as error:
+        hint = "`lakeproof doctor` says what this machine has"
+        raise InvalidInput(f"No Spark session can be started: {last_words(str(error))}", hint=hint) from error
+
+
 @contextmanager
 def _working_folder(checkpoint: str | None) -> Iterator[str]:
-    if checkpoint is not None:
-        yield checkpoint
+    """Where the search works; a search that could not begin leaves nothing there."""
+    if checkpoint is None:
+        with tempfile.TemporaryDirectory(prefix="lakeproof-search-") as folder:
+            yield folder
         return
-    with tempfile.TemporaryDirectory(prefix="lakeproof-search-") as folder:
-        yield folder
+    fresh = Folder(checkpoint).header() is None
+    try:
+        yield checkpoint
+    except LakeproofError:
+        if fresh and Folder(checkpoint).header() is not None:
+            Folder(checkpoint).clear()
+        raise
 
 
-def _plan(folder: str, model: Model, source: int, reductions: tuple[str, ...], parts: int, slots: int) -> Plan:
-    """The search of this folder: the one that was begun there, if it is the same."""
-    told = {"model": model.name, "parameters": {name: str(value) for name, value in model.parameters.items()}}
+def _told(model: Model, source: int, reductions: tuple[str, ...]) -> dict[str, Any]:
+    """What a search is a search of, as its folder says it."""
     names = [*model.all_steps(), *(process.name for process in model.processes), *(c.name for c in model.claims())]
-    content = number_of((source, tuple(names), model.shared, tuple(process.own for process in model.processes)))
-    same = {"format": FORMAT, "version": version("lakeproof"), **told, "reductions": [*reductions], "content": content}
+    owns = tuple(process.own for process in model.processes)
+    return {
+        "format": FORMAT,
+        "version": version("lakeproof"),
+        "model": model.name,
+        "parameters": {name: str(value) for name, value in model.parameters.items()},
+        "reductions": list(reductions),
+        "content": number_of((source, tuple(names), model.shared, owns)),
+    }
+
+
+def _refuse_other_search(folder: str, told: dict[str, Any]) -> None:
     there = Folder(folder).header()
     if there is None:
-        there = {**same, "parts": parts, "search": uuid.uuid4().hex}
-        Folder(folder).begin(there)
-    differing = [name for name, value in same.items() if there.get(name) != value]
+        Folder(folder).must_be_free()
+        return
+    differing = [name for name, value in told.items() if there.get(name) != value]
     if differing:
-        held = f"{there.get('model')} {there.get('parameters')}" if {"model", "parameters"} & {*differing} else ""
-        hint = f"it holds {held}; name another folder" if held else f"its {differing[0]} differs; name another folder"
+        parameters = there.get("parameters")
+        named = " ".join(f"{k}={v}" for k, v in parameters.items()) if isinstance(parameters, dict) else ""
+        what = f"it holds {there.get('model')} {named}".rstrip()
+        hint = f"{what}; its {differing[0]} differs, so name another folder"
         raise InvalidInput("The checkpoint is of another search", place=folder, hint=hint)
-    return Plan(there["search"], folder, there["parts"], -(-there["parts"] // slots), reductions)
 
 
-class Search:
-    """One search: its counts so far, and what was found."""
-
-    def __init__(self, jobs: Jobs, plan: Plan, source: Source, model: Model, watch: Watch) -> None:
-        self.jobs, self.plan, self.source, self.watch = jobs, plan, source, watch
-        self.folder = Folder(plan.folder)
-        self.tables = SteadyTables(model, private="private" in plan.reductions, values="values" in plan.reductions)
-        self.successors = Successors(self.tables, symmetric="processes" in plan.reductions)
-        self.ledger = Ledger(self.tables)
-        self.states = self.transitions = self.terminals = self.ahead = 0
-        self.depth = -1
-        self.counts = Counts()
-        self.memory_mb: Counter[str] = Counter()  # per worker, the most it ever held
-        self.notes: list[str] = []
-        self.paths: dict[Finding, list[State]] | None = None
-
-    def run(self, notes: tuple[str, ...]) -> Searched:
-        """Search level by level until everything is visited or something cuts."""
-        before = time.perf_counter()
-        cut = self.guarded(
-            lambda: self.checked(self.jobs.run(partial(prepare, self.plan, self.source), self.plan.parts))
-        )
-        compile_seconds = time.perf_counter() - before
-        self.watch.pauses += compile_seconds
-        cut = cut or self.guarded(self.levels)
-        explored = Exploration(
-            states=self.states,
-            transitions=self.transitions,
-            depth=self.depth,
-            terminals=self.terminals,
-            cut_by=cut,
-            acyclic=None if cut else self.acyclic(),
-            counts=self.counts,
-            path_to=self.path_to,
-            compile_seconds=compile_seconds,
-        )
-        return Searched(explored, self.ledger, self.successors, "spark", notes)
-
-    def guarded(self, work: Callable[[], Any]) -> str:
-        """Do it; what cut it short."""
-        try:
-            work()
-        except CutShort as cut:
-            return str(cut)
-        except JobFailed as failure:
-            self.notes.append(f"the Spark job failed at level {self.depth + 1}: {failure}")
-            return "a failed Spark job"
-        return ""
-
-    def levels(self) -> None:
-        """Do one level after the other, or read what was done before."""
-        self.ahead = 1
-        while self.ahead:
-            level = self.depth + 1
-            done = self.folder.done(level, self.plan.parts) or self.searched(level)
-            self.add(level, done)
-            cut = self.look()
-            if self.watch.cut.first and self.ledger.violated:
-                cut = "first violation"
-            if cut and self.ahead:
-                raise CutShort(cut)
-
-    def searched(self, level: int) -> list[Done]:
-        """Have a level searched by all partitions."""
-        for _ in range(TRIES):
-            self.ask(level, partial(_search, level), self.look)
-            done = self.folder.done(level, self.plan.parts)
-            if done is not None:
-                self.folder.sweep(level)
-                return done
-        raise JobFailed("a partition was never done")
-
-    def look(self) -> str:
-        """What cuts the search now."""
-        return self.watch.look(self.states, self.transitions, max(self.depth, 0), self.ahead)
-
-    def ask(self, level: int, question: Callable[[Part], Any], look: Callable[[], str] = lambda: "") -> list[Any]:
-        """Put a question to every partition."""
-        work = Work(self.plan, self.source, uuid.uuid4().hex, level, question)
-        return self.checked(self.jobs.run(partial(answer, work), self.plan.parts, look))
-
-    @staticmethod
-    def checked(answers: list[Answer]) -> list[Any]:
-        """The answers, if nothing is wrong."""
-        for one in answers:
-            if one.error is not None:
-                raise one.error
-        return [one.value for one in answers if one.part is not None]
-
-    def add(self, level: int, done: list[Done]) -> None:
-        """Add what came of a level."""
-        new = sum(one.states for one in done)
-        self.depth = level if new else self.depth
-        self.states, self.ahead = self.states + new, sum(one.ahead for one in done)
-        self.watch.widths.append(new)
-        for one in done:
-            self.transitions += one.transitions
-            self.terminals += one.terminals
-            for name in ("enabled", "taken", "marks"):
-                getattr(self.counts, name).update(getattr(one.counts, name))
-            self.memory_mb[one.worker] = max(self.memory_mb[one.worker], one.memory_mb)
-            for name, found in one.found.items():
-                move = None if found.move is None else self.tables.moves(found.move)
-                self.ledger.note((name,), found.depth, self.numbered((found.shared, found.owns)), move, found.by)
-
-    def numbered(self, world: World) -> State:
-        """A state in the driver's numbers."""
-        shared, owns = world
-        pairs = zip(self.tables.kinds, owns, strict=True)
-        numbers = (self.tables.owns[kind](own) for kind, own in pairs)
-        return self.successors.canonical((self.tables.shared(shared), *numbers))
-
-    def acyclic(self) -> bool | None:
-        """Is it certain that no run goes round? Only asked where a property is about endless runs."""
-        if not any(claim.kind == "eventually" and claim.name not in self.ledger.found for claim in self.ledger.claims):
-            return None
-        return none_goes_round(self.ask(self.depth, partial(_cycles, self.depth))) or None
-
-    def path_to(self, finding: Finding) -> list[State]:
-        """A shortest way from the initial state to what was found."""
-        if self.paths is None:
-            self.paths = self.walked_back(set(self.ledger.found.values()))
-        return self.paths[finding]
-
-    def walked_back(self, findings: set[Finding]) -> dict[Finding, list[State]]:
-        """The ways to all findings, together: one job per level asks for predecessors."""
-        ends = {finding: finding.depth - (finding.move is not None) for finding in findings}
-        paths = {finding: [finding.state] for finding in findings}
-        for level in range(max(ends.values()), 0, -1):
-            states = list({paths[finding][-1] for finding, end in ends.items() if end >= level})
-            before = self.before(level - 1, states)
-            for finding, end in ends.items():
-                if end >= level:
-                    paths[finding].append(before[paths[finding][-1]])
-        return {finding: path[::-1] for finding, path in paths.items()}
-
-    def before(self, level: int, states: list[State]) -> dict[State, State]:
-        """For each of these states one of the level that leads to it."""
-        tables = self.tables
-        worlds = [
-            (
-                tables.shared.values[s[0]],
-                tuple(tables.owns[k].values[o] for k, o in zip(tables.kinds, s[1:], strict=True)),
-            )
-            for s in states
-        ]
-        found: dict[State, State] = {}
-        for answers in self.ask(level, partial(_predecessors, level, worlds)):
-            for place, world in answers.items():
-                found.setdefault(states[place], self.numbered(world))
-        return found
-
-
-def _search(level: int, part: Part) -> None:
-    if not part.folder.is_done(level, part.number):
-        part.search(level)
-
-
-def _cycles(level: int, part: Part) -> Any:
-    return cycles(part, level)
-
-
-def _predecessors(level: int, worlds: list[World], part: Part) -> dict[int, World]:
-    return predecessors(part, level, worlds)
+def _plan(folder: str, told: dict[str, Any], reductions: tuple[str, ...], parts: int, jobs: Runner) -> Plan:
+    """The search of this folder: the one that was begun there, or a new one."""
+    there = Folder(folder).header()
+    if there is None:
+        there = {**told, "parts": parts, "search": uuid.uuid4().hex}
+        Folder(folder).begin(there)
+    return Plan(there["search"], folder, there["parts"], -(-there["parts"] // jobs.slots), reductions)
 
 
 def _refuse_unknown_properties(model: Model, names: Collection[str]) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import sys
+import zipimport
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from lakeproof.checker.fast.explore import TooWide, compile_kernels
@@ -62,18 +65,31 @@ def answer(work: Work, task: int) -> Answer:
     number = Folder(plan.folder).take_turn(work.run, work.level, task, wishes)
     if number is None:
         return Answer(None)
-    collects = gc.isenabled()
-    gc.disable()  # interned values are no garbage
     try:
-        return Answer(number, _asked(work, number))
+        with _unhindered():
+            return Answer(number, _asked(work, number))
     except LakeproofError as error:
         return Answer(number, error=error)
     except TooWide as error:
         hint = "--engine local searches it state by state"
         return Answer(number, error=InvalidInput(f"The Spark engine cannot number the states: {error}", hint=hint))
+
+
+@contextmanager
+def _unhindered() -> Iterator[None]:
+    """Spare the worker two chores between tasks that would cost more than a small level does.
+
+    It collects garbage, but what is remembered is none; and it reads the directory of each archive on its path again.
+    """
+    gc.disable()
+    try:
+        yield
     finally:
-        if collects:
-            gc.enable()
+        gc.freeze()
+        gc.enable()
+        for path, finder in list(sys.path_importer_cache.items()):
+            if isinstance(finder, zipimport.zipimporter):
+                del sys.path_importer_cache[path]  # an import makes it again
 
 
 def _asked(work: Work, number: int) -> Any:
@@ -92,3 +108,4 @@ def _asked(work: Work, number: int) -> Any:
 def _forget_other_searches(plan: Plan) -> None:
     if any(part.plan.search != plan.search for part in _parts.values()):
         _parts.clear()
+        gc.unfreeze()
