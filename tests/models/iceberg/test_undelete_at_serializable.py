@@ -61,7 +61,7 @@ def test_without_it_the_undelete_is_back() -> None:
 
 
 def test_it_does_not_keep_an_update_from_bringing_a_row_back() -> None:
-    """A DELETE adds no data file: an UPDATE that asked for nothing else would commit a new version of the deleted row."""
+    """A DELETE adds no data file: an UPDATE that asked for nothing else would commit over it."""
     alone = SPARK.without("no_new_delete_files")
     run = {"isolation": "serializable", "commands_of_writer_1": "insert,update", "commands_of_writer_2": "delete"}
     assert holds(searched(SPARK, **run))
