@@ -21,8 +21,10 @@ AFTER = """\
 ## What bad input looks like
 
 ```
-error: there is no table `peple`
-  hint  tables in default: people
+error: The table or view `peple` cannot be found
+  at    line 1, column 15
+        select * from peple
+                      ^
 ```
 
 `InvalidInput` has `message`, `place` and `hint`; with `--json` they are
