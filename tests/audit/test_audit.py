@@ -20,7 +20,7 @@ from lakeproof.cli.main import main
 from lakeproof.commit import POLICIES, Command, Mode, TableChange
 from lakeproof.errors import InvalidInput
 from lakeproof.format import DataFile as Value
-from lakeproof.format import Move, row_set
+from lakeproof.format import DeleteFile, Move, row_set
 from lakeproof.iceberg.at_rest import table_at
 from lakeproof.iceberg.commit import Committed, commit_change
 from lakeproof.iceberg.delete_files import write_position_deletes
@@ -159,6 +159,31 @@ def test_two_updates_of_one_row_are_a_lost_update(lake: Lakehouse) -> None:
     done = commit_change(table, change, NewFiles(tuple(write(table, people(1, name="b"))), deletes), policy=loose)
     assert isinstance(done, Committed)
     assert kinds(looked_at(done.table)) == ["lost_update"]
+
+
+def test_a_delete_file_written_anew_is_no_second_delete(lake: Lakehouse) -> None:
+    """Apache Iceberg puts the rows of a file's older delete file into the new one, which takes its place."""
+    table = insert(lake.create(), people(1, 2, 3, 4))
+    file = first_file(table)
+    for row in range(3):
+        older = plan(table).delete_files["path"].to_pylist()
+        deletes = write_position_deletes(table, file, np.arange(row + 1))
+        change = TableChange(
+            Command.UPDATE,
+            Mode.MERGE_ON_READ,
+            command_id=str(row),
+            scan_snapshot=head(table),
+            targets=((file, 1 << row),),
+            required_data_files=(file,),
+            removed_delete_files=tuple(DeleteFile(path) for path in older),
+        )
+        files = NewFiles(tuple(write(table, people(row + 1, name="new"))), (deletes,))
+        done = commit_change(table, change, files, policy=POLICIES["iceberg-spark"])
+        assert isinstance(done, Committed)
+        table = done.table
+    assert len(plan(table).delete_files) == 1
+    found = looked_at(without_records(table))
+    assert [kind for kind in kinds(found) if kind != "unreferenced_file"] == []
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def _finding(one: Recorded, snapshots: tuple[Snapshot, ...], conflict: Conflict,
 
 def _rival(one: Recorded, snapshots: tuple[Snapshot, ...]) -> Snapshot | None:
     """The unseen commit that took away a row, or a file, that this one takes away too."""
-    mine = dict(positions_of(one.snapshot))
+    mine = dict(one.change.targets)
     removed = {file.path for file in one.snapshot.removed_data_files}
     for other in snapshots[one.scan + 1 : one.place]:
         rows: Rows = positions_of(other)

@@ -1,20 +1,21 @@
 """The recorded history as changes: what each commit did, what it must have read, and from which snapshot.
 
 A snapshot that Lakeproof made records its command and its read snapshot. Of another engine's commit both are inferred:
-the newest snapshot at which every row that it deletes, and every file that it removes, was still there.
+the newest snapshot at which every row that it deletes, and every file that it removes, was still there. A row that it
+names again only because it wrote an older delete file anew was no target: it was dead when it read the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from lakeproof.commit import Command, Isolation, Mode, TableChange
 from lakeproof.commit.checks import Part
 from lakeproof.errors import InvalidInput
-from lakeproof.format import DeleteContent, Operation, Rows, RowSet, Snapshot, rows_of
+from lakeproof.format import DeleteContent, DeleteFile, Operation, Rows, RowSet, Snapshot, rows_of
 from lakeproof.iceberg.types import Table
-from lakeproof.iceberg.window import load_snapshot, unseen_snapshots
+from lakeproof.iceberg.window import load_snapshot, removed_delete_files, unseen_snapshots
 
 EVERYTHING = Part(True, True, True)
 PARENT = "its read snapshot is not recorded; its parent is assumed, the kindest assumption"
@@ -55,6 +56,7 @@ def recorded(table: Table, snapshots: tuple[Snapshot, ...]) -> list[Recorded]:
     found = []
     for index, snapshot in enumerate(snapshots):
         summary = said.get(snapshot.snapshot_id, {})
+        past.forget(removed_delete_files(table, snapshot.snapshot_id))
         scan, note = _scan(index, snapshot, summary, places, past)
         found.append(Recorded(index, snapshot, _change(snapshot, summary, past, scan), scan, note))
         past.add(index, snapshot)
@@ -71,10 +73,22 @@ class _Past:
 
     def __init__(self) -> None:
         self.deleted: dict[str, list[tuple[int, RowSet]]] = {}
+        self.standing: dict[str, dict[str, tuple[int, RowSet]]] = {}
+        self.named: dict[str, Rows] = {}
         self.removed: dict[str, int] = {}
         self.counts: dict[str, int] = {}
 
+    def forget(self, delete_files: Iterable[str]) -> None:
+        """These delete files left the table: what they held, others hold now."""
+        for path in delete_files:
+            for file, _ in self.named.pop(path, ()):
+                del self.standing[file][path]
+
     def add(self, index: int, snapshot: Snapshot) -> None:
+        for one in _by_position(snapshot):
+            self.named[one.path] = one.positions or ()
+            for file, rows in one.positions or ():
+                self.standing.setdefault(file, {})[one.path] = index, rows
         for file, rows in positions_of(snapshot):
             self.deleted.setdefault(file, []).append((index, rows))
         for data in snapshot.removed_data_files:
@@ -94,12 +108,11 @@ class _Past:
 
 def positions_of(snapshot: Snapshot) -> Rows:
     """The rows that a snapshot's position deletes and vectors name."""
-    return rows_of(
-        pair
-        for file in snapshot.added_delete_files
-        if file.content is not DeleteContent.EQUALITY
-        for pair in file.positions or ()
-    )
+    return rows_of(pair for file in _by_position(snapshot) for pair in file.positions or ())
+
+
+def _by_position(snapshot: Snapshot) -> list[DeleteFile]:
+    return [file for file in snapshot.added_delete_files if file.content is not DeleteContent.EQUALITY]
 
 
 def _scan(
@@ -111,7 +124,8 @@ def _scan(
         return places[int(written)], ""
     newest = index - 1
     for file, rows in positions_of(snapshot):
-        newest = min([newest, *(i - 1 for i, some in past.deleted.get(file, ()) if some & rows)])
+        standing = past.standing.get(file, {}).values()  # had it seen them, it would have left their rows alone
+        newest = min([newest, *(at - 1 for at, some in standing if some & rows)])
         newest = min(newest, past.removed.get(file, index) - 1)
     for data in snapshot.removed_data_files:
         newest = min(newest, past.removed.get(data.path, index) - 1)
@@ -119,10 +133,10 @@ def _scan(
 
 
 def _change(snapshot: Snapshot, summary: Mapping[str, str], past: _Past, scan: int) -> TableChange:
-    targets = positions_of(snapshot)
+    before = scan + 1
+    targets = rows_of((file, rows & ~past.dead(file, before=before)) for file, rows in positions_of(snapshot))
     command = _command(snapshot, summary)
     replaces = bool(snapshot.removed_data_files)
-    before = scan + 1
     kept = rows_of(
         (data.path, ((1 << past.counts.get(data.path, data.record_count)) - 1) & ~past.dead(data.path, before=before))
         for data in snapshot.removed_data_files

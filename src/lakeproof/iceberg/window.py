@@ -84,6 +84,14 @@ def load_snapshot(
     return value
 
 
+def removed_delete_files(table: Table, snapshot_id: int, *, cache: ManifestCache | None = None) -> frozenset[str]:
+    """The delete files that one commit took out of the table, by path."""
+    found = table.snapshot_by_id(snapshot_id)
+    assert found is not None
+    picked = _Loader(table, found, cache or shared_cache(), ())._picked(ManifestContent.DELETES, DELETED)
+    return frozenset(row["path"] for each in picked for row in delete_table([each]).to_pylist())
+
+
 class _Loader:
     """The entries that one snapshot itself added or deleted: they are in manifests that it wrote."""
 
