@@ -38,7 +38,7 @@ from lakeproof.spark.row_level.new_rows import with_partitions
 from lakeproof.spark.row_level.stepping import ENDED, SteppedWriter
 from lakeproof.spark.types import to_spark_schema
 from lakeproof.spark.worker_write import driver_files
-from lakeproof.spark.write import described, new_folder
+from lakeproof.spark.write import described, new_folder, remove_folder
 
 _COMPACTION = re.compile(r"rewrite_data_files\s*\(\s*'[^']*'\s*\)", re.IGNORECASE)
 _COMMANDS = ("update", "merge", "delete", "insert")
@@ -49,7 +49,7 @@ class AgainstTables:
     """A table of its own for one scenario under one policy; `close` drops it."""
 
     def __init__(self, lake: Lake, scenario: Scenario, policy: Policy, *, keep: str | None = None) -> None:
-        _require_applicable(scenario)
+        require_applicable(scenario)
         self.lake, self.scenario, self.policy = lake, scenario, policy
         self.own = {actor: POLICIES[name] for actor, name in scenario.policy_of}
         self.space = f"scenario_{uuid.uuid4().hex[:8]}"
@@ -240,13 +240,17 @@ class AgainstTables:
         for writer in (*self.writers.values(), *self.crashed):
             writer.abandon()
         if self.kept_as is None:
-            self.lake.sql(f"drop table {self.full_name} purge")
+            folder = self._table().location().rpartition("/")[0]
+            self.lake.sql(f"drop table {self.full_name}")
+            if folder.endswith(self.space):
+                remove_folder(self.lake.engine.gateway, folder)
         else:
             self.lake.sql(f"alter table {self.full_name} rename to {self.kept_as}")
         self.lake.sql(f"drop namespace {self.space}")
 
 
-def _require_applicable(scenario: Scenario) -> None:
+def require_applicable(scenario: Scenario) -> None:
+    """Refuse what real writers cannot be asked for: calls without SQL, format v3, requests that arrive late."""
     if scenario.files or scenario.table.shape.format_version > 2:
         raise DoesNotApply("Real tables are written in format v2, with rows")
     for step in scenario.steps:
