@@ -61,7 +61,7 @@ def _table(mode: str, isolation: str, found: list[Cell]) -> list[str]:
         marks = []
         for second in KINDS:
             four = [by_key.get((first, second, rows)) for rows in LAYOUTS]
-            marks.append("".join("·" if cell is None else MARKS[cell.outcome] for cell in four))
+            marks.append(" ".join("·" if cell is None else MARKS[cell.outcome] for cell in four))
         lines.append(f"| **{first}** | {' | '.join(marks)} |")
     return lines
 

@@ -31,12 +31,13 @@ class Space(NamedTuple):
 CUT = (
     Space("iceberg", "num-writers=3 max-write-ops=4 max-compactions=2 num-keys=2"),
     Space("iceberg", "num-writers=3 max-write-ops=5 max-compactions=2 num-keys=2"),
-    Space("paimon", "preset=one-writer-per-bucket max-write-ops=4"),
+    Space("paimon", "preset=one-writer-per-bucket"),
     Space("counters", "processes=4 to=25"),
 )
 FULL = (
     *CUT,
     Space("iceberg", "num-writers=4 max-write-ops=6 max-compactions=2 num-keys=2", ("fast",)),
+    Space("paimon", "preset=one-writer-per-bucket max-write-ops=4", ("fast",)),
     Space("counters", "processes=4 to=60", ("fast",)),
 )
 REPETITIONS = {False: 1, True: 3}
