@@ -16,6 +16,7 @@ from lakeproof.report import page
 from lakeproof.scenarios.against_checks import AgainstChecks
 from lakeproof.scenarios.text import Scenario, Step, parse
 from lakeproof.spark import lake, walkthrough
+from lakeproof.spark.session import build_session
 
 UNDELETE = """
 table   merge-on-read, snapshot isolation, format v2, columns name color letter
@@ -49,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
 def table(out: Console, folder: Path) -> None:
     """A managed table on a real Spark: inserts make snapshots, scans are pruned, the past is kept."""
     home = folder.resolve()
-    connected = lake.connect(catalog=f"sqlite:///{home}/catalog.db", warehouse=str(home / "tables"))
+    warehouse = str(home / "tables")
+    connected = lake.connect(build_session(warehouse, quick=True), f"sqlite:///{home}/catalog.db", warehouse)
     try:
         walkthrough.run(connected, out)
     finally:
