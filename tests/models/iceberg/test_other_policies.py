@@ -10,7 +10,8 @@ from iceberg_runs import LAKEPROOF, READS, holds, searched, violated
 
 from lakeproof.commit.change import Command
 from lakeproof.commit.policy import POLICIES, Line, Policy
-from lakeproof.models.iceberg import PRESETS
+from lakeproof.models.iceberg import PRESETS, configured, model_of
+from lakeproof.models.iceberg.telling import told
 
 HOLDS: set[str] = set()
 ISOLATION = {"isolation_kept"}
@@ -75,6 +76,23 @@ def test_pyiceberg_loses_a_delete_because_it_looks_at_the_newest_snapshot_alone(
     commits = [step.actor for step in found.trace.steps if step.step == "swap"]
     assert commits == ["writer-2", "writer-3", "writer-1"]  # the delete, an append that hides it, the rewrite
     assert ["sarah", "red", "A"] in found.trace.steps[-1].state["table"]["rows"]
+
+
+def test_a_told_run_says_which_rows_should_be_there() -> None:
+    config = configured({"preset": "lost-delete"}, POLICIES["pyiceberg"])
+    trace = searched("pyiceberg", preset="lost-delete").trace
+    assert trace is not None
+    newest = told(model_of(config, told=True), trace).steps[-1].state["table"]["snapshots"][-1]
+    assert [row for row in newest["rows"] if row[0] == "sarah"] == [["sarah", "red", "A"]]
+    assert newest["expected"] == [["jack", "blue", "A"], ["john", "red", "A"], ["john", "red", "A"]]
+
+
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_an_update_that_missed_a_new_row_did_what_it_meant(mode: str) -> None:
+    """A phantom breaks serializability, not reads; rows that copy-on-write only copies are not meant."""
+    run = {"num_keys": 2, "initial": "one-file", "max_write_ops": 2, "commands": "insert,update", "duplicates": True}
+    blind = LAKEPROOF.without("new_rows_match")
+    assert violated(searched(blind, **run, isolation="serializable", update_mode=mode, lean=False)) == ISOLATION
 
 
 @pytest.mark.parametrize("isolation", ["snapshot", "serializable"])

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from lakeproof.commit.change import ONLY_REMOVES, Command, Isolation
 from lakeproof.commit.row_command import RowCommand, effect
-from lakeproof.format import Row, Rows, positions
+from lakeproof.filters import ALWAYS
+from lakeproof.format import Row, Rows, images, positions
 from lakeproof.models.iceberg.world import COMPACTION, DEAD, Op, Setup
 from lakeproof.models.iceberg.writing import Place
 
@@ -104,8 +105,9 @@ def _meant(op: Op) -> Rows:
         return op.ghost.removes
     found: dict[str, int] = {}
     for file, origins in zip(op.change.added_data_files, op.ghost.origins, strict=True):
-        for origin in origins:
-            if origin is not None and origin != DEAD and file:
+        copied = images(op.change.mapping or (), file.path)  # rows that copy-on-write keeps as they are
+        for position, origin in enumerate(origins):
+            if origin is not None and origin != DEAD and not copied >> position & 1:
                 found[origin[0]] = found.get(origin[0], 0) | 1 << origin[1]
     return tuple(sorted(found.items()))
 
@@ -124,17 +126,18 @@ def _is(setup: Setup, command: RowCommand, op: Op, rows: Rows, before: dict[Plac
 
 
 def _done(setup: Setup, command: RowCommand, rows: Rows, before: dict[Place, Row]) -> dict[Place, Row]:
+    """The rows after the command was done to exactly these, whatever they hold by now."""
     done = dict(before)
     if command is NOTHING:
         return done
-    alone = command._replace(exists=())
+    alone = command._replace(exists=(), where=ALWAYS)
     for file, bits in rows:
         for p in positions(bits):
             old = done.get((file, p))
             if old is None:
                 continue
             changed = effect(alone, [old], setup.shape.columns).changed
-            new = changed[0][1] if changed else None
+            new = changed[0][1] if changed else None if command.command in ONLY_REMOVES else old
             if new is None:
                 del done[file, p]
             else:
