@@ -79,7 +79,8 @@ class Advised:
 def _on_spark(args: argparse.Namespace, source: Callable[[], Model], version_of_model: str, limits: Any) -> Verdict:
     if args.simulate:
         raise InvalidInput("Random runs are taken in this process", place="--simulate", hint="leave --engine spark out")
-    from lakeproof.search_on_spark.search import check_on_spark  # these take their time: only this engine pays for them
+    from lakeproof.search_on_spark.jobs import cluster_of  # these take their time: only this engine pays for them
+    from lakeproof.search_on_spark.search import check_on_spark
     from lakeproof.spark.session import build_session
 
     master = args.master or "local[*]"
@@ -96,7 +97,7 @@ def _on_spark(args: argparse.Namespace, source: Callable[[], Model], version_of_
     try:
         with ProgressBar() as bar:
             kept = {"checkpoint": args.checkpoint, "version_of_model": version_of_model}
-            return check_on_spark(session, source, progress=bar, **kept, **limits)
+            return check_on_spark(lambda: cluster_of(session), source, progress=bar, **kept, **limits)
     finally:
         for started in sessions:
             started.stop()

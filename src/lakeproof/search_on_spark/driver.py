@@ -38,7 +38,7 @@ class Search:
         self.counts = Counts()
         self.memory_mb: dict[str, float] = {}  # per worker, the most it ever held
         self.notes: list[str] = []
-        self.paths: dict[Finding, list[State]] | None = None
+        self.paths: dict[Finding, list[State]] = {}
 
     def run(self, notes: tuple[str, ...]) -> Searched:
         """Search level by level until everything is visited or something cuts."""
@@ -69,7 +69,7 @@ class Search:
         except CutShort as cut:
             return str(cut)
         except JobFailed as failure:
-            self.notes.append(f"the Spark job failed at level {self.depth + 1}: {failure}")
+            self.notes.append(f"level {self.depth + 1} was not done: {failure}")
             return "a failed Spark job"
         return ""
 
@@ -103,7 +103,9 @@ class Search:
     def ask(self, level: int, question: Callable[[Part], Any], look: Callable[[], str] = lambda: "") -> list[Any]:
         """Put a question to every partition."""
         work = Work(self.plan, self.source, uuid.uuid4().hex, level, question)
-        return self.checked(self.jobs.run(partial(answer, work), self.plan.parts, look))
+        answers = self.jobs.run(partial(answer, work), self.plan.parts, look)
+        self.folder.end_turns(level)
+        return self.checked(answers)
 
     @staticmethod
     def checked(answers: list[Answer]) -> list[Any]:
@@ -144,8 +146,11 @@ class Search:
 
     def path_to(self, finding: Finding) -> list[State]:
         """A shortest way from the initial state to what was found."""
-        if self.paths is None:
-            self.paths = self.walked_back(set(self.ledger.found.values()))
+        if finding not in self.paths:
+            reachable = {claim.name for claim in self.ledger.claims if claim.kind == "reachable"}
+            violations = {found for name, found in self.ledger.found.items() if name not in reachable}
+            together = violations if finding in violations else set(self.ledger.found.values())
+            self.paths |= self.walked_back(together - self.paths.keys())
         return self.paths[finding]
 
     def walked_back(self, findings: set[Finding]) -> dict[Finding, list[State]]:

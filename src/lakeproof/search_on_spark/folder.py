@@ -156,10 +156,13 @@ class Folder:
             return part
         return None
 
-    def sweep(self, level: int) -> None:
-        """Remove what a finished level needs no more: turns, unfinished folders, and what the level before sent."""
+    def end_turns(self, level: int) -> None:
+        """No task of any run is at work on the level any more."""
         for item in self.level(level).glob("turn-*"):
             item.unlink(missing_ok=True)
+
+    def sweep(self, level: int) -> None:
+        """Remove what a finished level needs no more: unfinished folders, and what the level before sent."""
         for item in self.level(level).glob("writing-*"):
             shutil.rmtree(item, ignore_errors=True)
         if level > 0:
@@ -168,10 +171,7 @@ class Folder:
 
 
 def _put(path: Path, content: bytes) -> None:
-    """Write a file that appears whole or not at all, and outlives a crash."""
+    """Write a file that appears whole or not at all."""
     half = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-    with open(half, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    half.write_bytes(content)
     half.replace(path)

@@ -6,12 +6,13 @@ import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from lakeproof.errors import InvalidInput
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from lakeproof.errors import InvalidInput, LakeproofError
 
 T = TypeVar("T")
 
@@ -19,12 +20,14 @@ LOOK_EVERY_SECONDS = 0.1
 NO_WORKER_SECONDS = 60.0  # a cluster that starts no task for so long has no room for us
 
 
-class CutShort(Exception):
+class CutShort(LakeproofError):
     """A limit cut the search in the middle of a job."""
 
 
-class JobFailed(Exception):
-    """Spark gave the job up: workers were lost, or something broke again and again."""
+class JobFailed(LakeproofError):
+    """Spark gave the job up: workers were lost, or something broke again and again. What holds is not known."""
+
+    exit_code = 3
 
 
 class Runner(Protocol):
@@ -82,7 +85,7 @@ class Jobs:
     @staticmethod
     def _result(error: BaseException | None, result: Callable[[], list[T]] | None) -> list[T]:
         if result is None:
-            raise JobFailed(last_words(str(error))) from error
+            raise JobFailed(f"The Spark job failed: {last_words(str(error))}") from error
         return result()
 
     def _has_started(self, group: str) -> bool:
@@ -90,6 +93,15 @@ class Jobs:
         jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
         stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
         return any(stage.numActiveTasks or stage.numCompletedTasks for stage in stages if stage)
+
+
+def cluster_of(session: Callable[[], SparkSession]) -> Jobs:
+    """The cluster of a session; one that cannot be started is bad input."""
+    try:
+        return Jobs(session())
+    except (PySparkException, Py4JError) as error:
+        hint = "`lakeproof doctor` says what this machine has"
+        raise InvalidInput(f"No Spark session can be started: {last_words(str(error))}", hint=hint) from error
 
 
 def last_words(told: str) -> str:

@@ -39,6 +39,7 @@ World = tuple[Any, tuple[Any, ...]]  # shared value, own values in the order of 
 class Plan(NamedTuple):
     """What every worker must know to take part."""
 
+    model: str
     search: str  # the search's own name: what a worker remembers of another search is forgotten
     folder: str
     parts: int

@@ -10,27 +10,23 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
-
 from lakeproof.checker.conclusion import conclude
 from lakeproof.checker.faults import blaming
 from lakeproof.checker.limits import Cut, Progress, Watch
 from lakeproof.checker.model import Model
 from lakeproof.checker.search import reductions_for
 from lakeproof.checker.verdict import Verdict
-from lakeproof.errors import InvalidInput, LakeproofError
+from lakeproof.errors import InvalidInput, ModelError
 from lakeproof.search_on_spark.driver import Search
 from lakeproof.search_on_spark.folder import FORMAT, Folder
-from lakeproof.search_on_spark.jobs import Jobs, Runner, last_words
+from lakeproof.search_on_spark.jobs import Runner
 from lakeproof.search_on_spark.part import Plan
 from lakeproof.search_on_spark.steady import number_of
 from lakeproof.search_on_spark.task import Source
 
 
 def check_on_spark(
-    session: Callable[[], SparkSession],
+    cluster: Callable[[], Runner],
     source: Source,
     *,
     reductions: bool | Collection[str] = True,
@@ -48,16 +44,15 @@ def check_on_spark(
 
     `source` makes the model, here and in every worker; `version_of_model` tells models apart that the same call makes.
     `checkpoint` is a folder that the driver and all workers share; a search that was stopped goes on from it.
-    The session is only asked for when nothing is wrong with the rest.
+    The cluster (see `cluster_of`) is only asked for when nothing is wrong with the rest.
     """
-    with blaming("of the search"):
-        model = source()
+    model = source()
     _refuse_unknown_properties(model, require)
     chosen, notes = reductions_for(model, reductions)
     told = _told(model, number_of((source, version_of_model)), chosen)
     if checkpoint is not None:
         _refuse_other_search(checkpoint, told)
-    jobs = _jobs(session)
+    jobs = cluster()
     if checkpoint is None and not jobs.master.startswith("local"):
         hint = "--checkpoint DIR, a folder that the driver and all workers share"
         raise InvalidInput("On a cluster the search needs a folder to work in", place=jobs.master, hint=hint)
@@ -70,14 +65,6 @@ def check_on_spark(
         return replace(verdict, peak_memory_mb=memory, notes=(*notes, *search.notes))
 
 
-def _jobs(session: Callable[[], SparkSession]) -> Jobs:
-    try:
-        return Jobs(session())
-    except (PySparkException, Py4JError) as error:
-        hint = "`lakeproof doctor` says what this machine has"
-        raise InvalidInput(f"No Spark session can be started: {last_words(str(error))}", hint=hint) from error
-
-
 @contextmanager
 def _working_folder(checkpoint: str | None) -> Iterator[str]:
     """Where the search works; a search that could not begin leaves nothing there."""
@@ -88,7 +75,7 @@ def _working_folder(checkpoint: str | None) -> Iterator[str]:
     fresh = Folder(checkpoint).header() is None
     try:
         yield checkpoint
-    except LakeproofError:
+    except (InvalidInput, ModelError):
         if fresh and Folder(checkpoint).header() is not None:
             Folder(checkpoint).clear()
         raise
@@ -128,7 +115,7 @@ def _plan(folder: str, told: dict[str, Any], reductions: tuple[str, ...], parts:
     if there is None:
         there = {**told, "parts": parts, "search": uuid.uuid4().hex}
         Folder(folder).begin(there)
-    return Plan(there["search"], folder, there["parts"], -(-there["parts"] // jobs.slots), reductions)
+    return Plan(told["model"], there["search"], folder, there["parts"], -(-there["parts"] // jobs.slots), reductions)
 
 
 def _refuse_unknown_properties(model: Model, names: Collection[str]) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
 from lakeproof.checker.fast.explore import TooWide, compile_kernels
 from lakeproof.checker.faults import blaming
 from lakeproof.checker.model import Model
@@ -38,6 +40,14 @@ class Answer(NamedTuple):
     error: LakeproofError | None = None
 
 
+class BadLuck(LakeproofError):
+    """Nobody's model is to blame: a full disk, a lost mount. Spark may try again elsewhere."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 _parts: OrderedDict[int, Part] = OrderedDict()  # of the search that this worker takes part in, the latest last
 
 
@@ -48,7 +58,7 @@ def prepare(plan: Plan, source: Source, task: int) -> Answer:
         hint = "--checkpoint DIR must name a folder that the driver and all workers share"
         return Answer(task, error=InvalidInput("A worker does not see the folder of the search", hint=hint))
     try:
-        with blaming("of the search"):
+        with blaming(plan.model):
             source()
     except LakeproofError as error:
         return Answer(task, error=error)
@@ -68,11 +78,10 @@ def answer(work: Work, task: int) -> Answer:
     try:
         with _unhindered():
             return Answer(number, _asked(work, number))
+    except BadLuck as bad_luck:
+        raise bad_luck.error from None
     except LakeproofError as error:
         return Answer(number, error=error)
-    except TooWide as error:
-        hint = "--engine local searches it state by state"
-        return Answer(number, error=InvalidInput(f"The Spark engine cannot number the states: {error}", hint=hint))
 
 
 @contextmanager
@@ -95,12 +104,18 @@ def _unhindered() -> Iterator[None]:
 def _asked(work: Work, number: int) -> Any:
     """The answer; a partition that fails on the way is not remembered."""
     part = _parts.pop(number, None)
-    with blaming("of the search"):
+    with blaming(work.plan.model):
         if part is None:
             while len(_parts) >= work.plan.kept:
                 _parts.popitem(last=False)
             part = Part(work.plan, number, work.source())
-        value = work.question(part)
+        try:
+            value = work.question(part)
+        except TooWide as error:
+            hint = "--engine local searches it state by state"
+            raise InvalidInput(f"The Spark engine cannot number the states: {error}", hint=hint) from None
+        except (OSError, MemoryError, pa.ArrowException) as error:
+            raise BadLuck(error) from error
     _parts[number] = part
     return value
 
