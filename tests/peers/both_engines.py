@@ -74,13 +74,11 @@ class Engines:
         return found
 
     def held(self, engine: SqlProcess, statement: str, gate: str) -> Held:
-        """A statement, `{gate}` in its WHERE, that has read its snapshot and waits."""
+        """A statement, `{gate}` in its WHERE, that has read its snapshot and waits; without rows it does not wait."""
         file = self.folder / gate
         running = engine.start(statement.format(gate=f"gate(v, '{file}')"))
         until = time.monotonic() + 90
-        while not Path(f"{file}.reached").exists():
-            if running.done():
-                running.result()
+        while not Path(f"{file}.reached").exists() and not running.done():
             assert time.monotonic() < until, "the gate was never reached"
             time.sleep(0.02)
         return Held(file, running)
