@@ -70,6 +70,13 @@ def test_write_skew_reads_right_and_is_in_no_serial_order() -> None:
     assert {step.label.split(" WHERE ")[0] for step in skew.trace.steps if step.step == "start"} == {"DELETE FROM t"}
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_in_partitions_only_lakeproof_prevents_write_skew(policy: str) -> None:
+    """Others that hold without partitions refuse whatever was deleted near by; they do not know what was read."""
+    skew = violated(searched(policy, preset="write-skew", partitioned=True))
+    assert skew == (HOLDS if policy == "lakeproof" else ISOLATION)
+
+
 def test_pyiceberg_loses_a_delete_because_it_looks_at_the_newest_snapshot_alone() -> None:
     found = searched("pyiceberg", preset="lost-delete").property("consistent_read")
     assert found.trace is not None
