@@ -53,7 +53,7 @@ class AgainstTables:
         self.lake, self.scenario, self.policy = lake, scenario, policy
         self.own = {actor: POLICIES[name] for actor, name in scenario.policy_of}
         self.space = f"scenario_{uuid.uuid4().hex[:8]}"
-        self.name = _table_name(scenario)
+        self.name = _table_name(scenario).lower()
         self.kept_as = keep
         self.writers: dict[str, SteppedWriter] = {}
         self.crashed: list[SteppedWriter] = []
