@@ -61,7 +61,7 @@ def test_a_walk_is_bounded() -> None:
 def test_a_trace_of_another_model_is_bad_input() -> None:
     trace = check(polite()).trace
     assert trace is not None
-    with pytest.raises(InvalidInput, match="step 1, 'alice want ', is not open there"):
+    with pytest.raises(InvalidInput, match="step 1, 'alice want', is not open there"):
         explorer.moves_of(undelete(), trace)
 
 
