@@ -77,6 +77,7 @@ def load_snapshot(
         value = value._replace(
             added_data_files=loader.data_files(ADDED),
             removed_data_files=loader.data_files(DELETED),
+            removed_delete_files=loader.delete_files(DELETED, read=False),
             mapping=read_mapping(table.io, said[MAPPING_KEY]) if said.get(MAPPING_KEY) else None,
         )
     if needs.added_delete_files:
@@ -115,9 +116,9 @@ class _Loader:
         """The data files with that status."""
         return tuple(data_file_values(self.table, self._picked(ManifestContent.DATA, status), self.columns))
 
-    def delete_files(self, status: int) -> tuple[DeleteFile, ...]:
-        """The delete files with that status."""
-        return delete_file_values(self.table, self._picked(ManifestContent.DELETES, status), read=True)
+    def delete_files(self, status: int, *, read: bool = True) -> tuple[DeleteFile, ...]:
+        """The delete files with that status; `read` opens them for their positions."""
+        return delete_file_values(self.table, self._picked(ManifestContent.DELETES, status), read=read)
 
 
 def delete_file_values(table: Table, picked: Sequence[Picked], *, read: bool) -> tuple[DeleteFile, ...]:

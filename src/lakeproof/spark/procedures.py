@@ -29,6 +29,7 @@ from lakeproof.spark.local_rows import local_rows
 from lakeproof.spark.migrate import migrate
 from lakeproof.spark.names import qualified
 from lakeproof.spark.row_level.rewrite import rewrite_data_files
+from lakeproof.spark.row_level.rewrite_deletes import rewrite_position_delete_files
 from lakeproof.sql.statements import Call
 
 _LONG, _TEXT, _BOOL = spark.LongType(), spark.StringType(), spark.BooleanType()
@@ -182,6 +183,15 @@ def _compact(
     return [done[:5]]
 
 
+def _compact_deletes(engine: Engine, table: str, options: tuple[Any, ...] = ()) -> list[Row]:
+    name, given = qualified(engine, table), _options(options)
+    engine.load(name)
+    unknown = set(given) - {"rewrite-all"}
+    if unknown:
+        raise InvalidInput(f"there is no option `{min(unknown)}`", hint="known is rewrite-all")
+    return [rewrite_position_delete_files(engine, name, rewrite_all=given.get("rewrite-all") == "true")]
+
+
 def _options(listed: tuple[Any, ...]) -> dict[str, str]:
     """`map('name', 'value', …)`."""
     if len(listed) % 2:
@@ -223,6 +233,16 @@ PROCEDURES: dict[str, Procedure] = {
             ("removed_delete_files_count", _LONG),
         ),
         _compact,
+    ),
+    "rewrite_position_delete_files": Procedure(
+        ("table", "options?"),
+        (
+            ("rewritten_delete_files_count", _LONG),
+            ("added_delete_files_count", _LONG),
+            ("rewritten_bytes_count", _LONG),
+            ("added_bytes_count", _LONG),
+        ),
+        _compact_deletes,
     ),
     "create_branch": Procedure(
         ("table", "name", "snapshot_id?"), (("name", _TEXT), ("snapshot_id", _LONG)), _ref("branch")
