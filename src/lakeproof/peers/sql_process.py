@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -120,10 +121,12 @@ class SqlProcess:
         self._process.wait()
         self._said.seek(0)
         lines = [line.strip() for line in self._said if line.strip()]
-        missing = [line for line in lines if "unresolved dependency" in line]
+        missing = dict.fromkeys(
+            name for line in lines for name in re.findall(r"unresolved dependency: ([^:\]]+)", line)
+        )
         if missing:
             hint = "connect to the network once: Spark keeps what it has fetched"
-            return EngineMissing(f"{self.engine} cannot be fetched: {missing[0]}", hint=hint)
+            return EngineMissing(f"{self.engine} cannot be fetched: {', '.join(missing)}", hint=hint)
         reason = [line for line in lines if "Error:" in line or "Exception:" in line] or lines or ["it said nothing"]
         return InvalidInput(f"{self.engine} could not be started: {reason[-1]}", hint="look at `lakeproof doctor`")
 
