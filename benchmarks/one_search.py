@@ -54,7 +54,7 @@ def searched(model: Model, engine: Engine, most_memory_mb: float | None) -> dict
 
         compile_kernels()
     compile_seconds = time.perf_counter() - began
-    before = memory_mb()
+    before, cpu = memory_mb(), time.process_time()
     # Under value symmetry the engines may keep different twins and so count differently: it is left out.
     verdict = check(model, engine=engine, progress=watch, reductions=("processes", "private"))
     return {
@@ -62,11 +62,13 @@ def searched(model: Model, engine: Engine, most_memory_mb: float | None) -> dict
         "transitions": verdict.transitions,
         "depth": verdict.depth,
         "seconds": verdict.seconds,
+        "cpu_seconds": time.process_time() - cpu,
         "compile_seconds": compile_seconds,
         "memory_mb": verdict.peak_memory_mb,
         "bytes_per_state": (verdict.peak_memory_mb - before) * 1e6 / verdict.states,
         "verdict": verdict.verdict,
         "cut_by": verdict.cut_by,
+        "reasons": sorted({claim.reason for claim in verdict.properties if claim.reason}),
         "engine": verdict.engine,
     }
 

@@ -46,12 +46,17 @@ REPETITIONS = {False: 1, True: 3}
 def run(*, full: bool) -> Result:
     """Every space by each of its engines, in turn."""
     watch = Stopwatch("search", TITLE, full=full, plotted="states/s")
-    lines = [line for space in (FULL if full else CUT) for line in measured(space, REPETITIONS[full])]
-    return watch.result(lines, [f"Verdicts: {', '.join(sorted({str(line.more['verdict']) for line in lines}))}."])
+    lines: list[Line] = []
+    notes: list[str] = []
+    for space in FULL if full else CUT:
+        found, reasons = measured(space, REPETITIONS[full])
+        lines += found
+        notes += reasons
+    return watch.result(lines, notes)
 
 
-def measured(space: Space, repetitions: int) -> list[Line]:
-    """One space: a line per engine, with the same count of states or an error."""
+def measured(space: Space, repetitions: int) -> tuple[list[Line], list[str]]:
+    """One space: a line per engine with the same count of states (or an error), and why something stayed unknown."""
     runs: dict[str, list[dict[str, Any]]] = {engine: [] for engine in space.engines}
     for number in range(repetitions):
         for engine in turned(list(space.engines), number):
@@ -59,11 +64,12 @@ def measured(space: Space, repetitions: int) -> list[Line]:
     counts = {found["states"] for each in runs.values() for found in each}
     if len(counts) != 1:
         raise LakeproofError(f"the engines do not agree on {space.model} {space.parameters}: {sorted(counts)} states")
-    return [_line(space, engine, found) for engine, found in runs.items()]
+    unknown = [f"{engine}, unknown: {why}." for engine, found in runs.items() for why in found[0]["reasons"]]
+    return [_line(space, engine, found) for engine, found in runs.items()], unknown
 
 
 def _line(space: Space, engine: str, runs: list[dict[str, Any]]) -> Line:
-    timings = tuple(Timing(found["seconds"]) for found in runs)
+    timings = tuple(Timing(found["seconds"], found["cpu_seconds"]) for found in runs)
     more = {
         "states": int(runs[0]["states"]),
         "states/s": int(runs[0]["states"] / median(found["seconds"] for found in runs)),
