@@ -33,7 +33,7 @@ class Context:
     `as_of_ms`: the instant at which every managed table is read. `dynamic`: INSERT replaces the partitions it writes.
     `pinned`: tables by name that are read as they were when the statement began. `on_phase` watches the phases of a
     write, `policy` (else the table's own) judges it, `whole_files`: a DELETE may drop files without a look inside.
-    `running` is known to an INSERT, `on_rerun` hears why a command runs again.
+    `running` is known to an INSERT, `on_rerun` hears why a command runs again, `summary` is written into its snapshot.
     `engine` is whose tables the names mean, where a session is connected to several lakes.
     """
 
@@ -45,6 +45,7 @@ class Context:
     whole_files: bool = True
     running: Any = None
     on_rerun: Callable[[Conflict], None] = lambda conflict: None
+    summary: Mapping[str, str] = field(default_factory=dict)
     engine: Engine | None = None
 
 
@@ -120,10 +121,11 @@ class Engine:
 
     def write(self, table: Table, rows: DataFrame, mode: WriteMode, *, branch: str = "main") -> Committed:
         """The rows as one snapshot on top of the branch, or no snapshot and no file."""
-        on_phase = self.context.on_phase
+        context = self.context
+        on_phase = context.on_phase
         on_phase(SCANNED)
         written = write_rows(self.gateway, table, rows)
-        options = Options(branch=branch, on_phase=on_phase)
+        options = Options(branch=branch, on_phase=on_phase, summary=context.summary)
         with removed_if_refused(lambda: remove_folder(self.gateway, written.folder)):
             on_phase(FILES_WRITTEN)
             if isinstance(mode, Overwrite):

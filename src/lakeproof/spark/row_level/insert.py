@@ -108,6 +108,7 @@ def _committed(
         policy=policy,
         reruns=running.reruns,
         reruns_left=running.reruns_left,
+        summary=context.summary,
         on_phase=context.on_phase,
     )
 

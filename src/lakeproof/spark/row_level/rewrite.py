@@ -149,9 +149,15 @@ def _commit(engine: Engine, table: Table, standing: Sequence[_Done], dead: Found
         kept=rows_of((home.path, kept_rows(home, dead)) for home in homes),
         mapping=tuple(move for one in standing for move in one.mapping),
     )
-    policy = engine.context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof"))
+    context = engine.context
     answer = commit_change(
-        table, change, NewFiles(files), policy=policy, reruns_left=True, on_phase=engine.context.on_phase
+        table,
+        change,
+        NewFiles(files),
+        policy=context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof")),
+        reruns_left=True,
+        summary=context.summary,
+        on_phase=context.on_phase,
     )
     if isinstance(answer, RunAgain):
         return answer

@@ -127,5 +127,6 @@ def _committed(
             policy=context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof")),
             reruns=reruns,
             reruns_left=reruns < int(table.properties.get(MAX_RERUNS_PROPERTY, DEFAULT_RERUNS)),
+            summary=context.summary,
             on_phase=context.on_phase,
         )

@@ -111,6 +111,7 @@ def _committed(engine: Engine, table: Table, made: Prepared, policy: Policy, rer
             policy=policy,
             reruns=reruns,
             reruns_left=reruns < most,
+            summary=engine.context.summary,
             on_phase=on_phase,
         )
     if isinstance(answer, RunAgain):
