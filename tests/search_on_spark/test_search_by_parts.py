@@ -75,7 +75,7 @@ def test_each_reduction_alone(reductions: tuple[str, ...]) -> None:
 def test_states_lie_where_their_shared_value_belongs_and_each_once(tmp_path: Path) -> None:
     model = toys.cells(2, 2, 3, 2)
     verdict = by_parts(model, parts=4, checkpoint=str(tmp_path), reductions=("processes",))
-    plan = Plan("", "", str(tmp_path), 4, 4, ("processes",))
+    plan = Plan("", "", str(tmp_path), 4, ("processes",))
     worlds = Counter[Any]()
     for part in range(4):
         there = Part(plan, part, model)
@@ -102,7 +102,7 @@ def test_what_was_sent_is_gone_when_it_was_read(tmp_path: Path) -> None:
 
 def test_a_task_that_runs_twice_does_no_harm(tmp_path: Path) -> None:
     model, folder, states = MODELS["iceberg, violated"](), Folder(str(tmp_path)), 0
-    plan = Plan("", "", str(tmp_path), 2, 2, ("processes", "private"))
+    plan = Plan("", "", str(tmp_path), 2, ("processes", "private"))
     first = [Part(plan, number, model) for number in range(2)]
     for level in range(100):
         for part in first:

@@ -171,6 +171,7 @@ def test_a_cluster_loses_a_worker_and_the_search_ends_all_the_same(
         try:
             wait_for(lambda: (folder / "level-00012").exists(), search)
             end(workers[0])
+            assert search.poll() is None
             wait_for(lambda: search.poll() is not None, None)
         finally:
             end(search)

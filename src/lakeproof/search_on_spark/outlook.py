@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from lakeproof.checker.limits import Progress
@@ -34,8 +35,13 @@ def reached(master: str) -> str | None:
 
 
 def machine_memory_mb() -> float:
-    """The memory of this machine."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
+    """The memory of this machine, or of the container that this process lives in."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+    except OSError:
+        return machine
+    return min(machine, int(limit) / 1e6) if limit.isdecimal() else machine
 
 
 def advice(progress: Progress, memory_mb: float) -> str:

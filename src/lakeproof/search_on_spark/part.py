@@ -43,7 +43,6 @@ class Plan(NamedTuple):
     search: str  # the search's own name: what a worker remembers of another search is forgotten
     folder: str
     parts: int
-    kept: int  # partitions that a worker keeps in memory
     reductions: tuple[str, ...]
 
 

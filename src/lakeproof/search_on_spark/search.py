@@ -58,7 +58,7 @@ def check_on_spark(
         raise InvalidInput("On a cluster the search needs a folder to work in", place=jobs.master, hint=hint)
     watch = Watch(Cut(max_states, max_seconds, first), progress)
     with _working_folder(checkpoint) as folder, blaming(model.name), watch:
-        plan = _plan(folder, told, chosen, parts or jobs.slots, jobs)
+        plan = _plan(folder, told, chosen, parts or jobs.slots)
         search = Search(jobs, plan, source, model, watch)
         verdict = conclude(search.run(notes), watch, chosen, require, witnesses, None)
         memory = verdict.peak_memory_mb + sum(search.memory_mb.values())
@@ -109,13 +109,13 @@ def _refuse_other_search(folder: str, told: dict[str, Any]) -> None:
         raise InvalidInput("The checkpoint is of another search", place=folder, hint=hint)
 
 
-def _plan(folder: str, told: dict[str, Any], reductions: tuple[str, ...], parts: int, jobs: Runner) -> Plan:
+def _plan(folder: str, told: dict[str, Any], reductions: tuple[str, ...], parts: int) -> Plan:
     """The search of this folder: the one that was begun there, or a new one."""
     there = Folder(folder).header()
     if there is None:
         there = {**told, "parts": parts, "search": uuid.uuid4().hex}
         Folder(folder).begin(there)
-    return Plan(told["model"], there["search"], folder, there["parts"], -(-there["parts"] // jobs.slots), reductions)
+    return Plan(told["model"], there["search"], folder, there["parts"], reductions)
 
 
 def _refuse_unknown_properties(model: Model, names: Collection[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import zipimport
 from collections import OrderedDict
@@ -14,10 +15,14 @@ import pyarrow as pa
 
 from lakeproof.checker.fast.explore import TooWide, compile_kernels
 from lakeproof.checker.faults import blaming
+from lakeproof.checker.limits import memory_mb
 from lakeproof.checker.model import Model
 from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.search_on_spark.folder import Folder
+from lakeproof.search_on_spark.outlook import machine_memory_mb
 from lakeproof.search_on_spark.part import Part, Plan
+
+MOST_MEMORY = 0.6  # of the machine's, for the workers of all its cores: beyond it a partition is read again when needed
 
 Source = Callable[[], Model]  # makes the model again in another process; must be picklable
 
@@ -106,7 +111,7 @@ def _asked(work: Work, number: int) -> Any:
     part = _parts.pop(number, None)
     with blaming(work.plan.model):
         if part is None:
-            while len(_parts) >= work.plan.kept:
+            while _parts and memory_mb() > MOST_MEMORY * machine_memory_mb() / (os.cpu_count() or 1):
                 _parts.popitem(last=False)
             part = Part(work.plan, number, work.source())
         try:
