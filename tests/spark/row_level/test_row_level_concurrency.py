@@ -12,7 +12,7 @@ from lakeproof.iceberg.orphans import remove_orphan_files
 from lakeproof.spark.lake import Lake
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-SECONDS = 20.0
+SECONDS = 15.0
 
 
 @pytest.mark.parametrize(("update", "delete"), [("merge-on-read", "merge-on-read"), ("copy-on-write", "merge-on-read")])

@@ -1,0 +1,26 @@
+"""A writer that dies by SIGKILL when its statement reaches a phase: catalog, warehouse, statement, phase."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from lakeproof.spark.lake import connect
+from lakeproof.spark.session import build_session
+
+
+def main() -> None:
+    catalog, warehouse, statement, wanted = sys.argv[1:]
+    lake = connect(build_session(warehouse, master="local[1]", quick=True), catalog=catalog, warehouse=warehouse)
+
+    def hook(phase: str) -> None:
+        if phase == wanted:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with lake.engine.within(on_phase=hook):
+        lake.sql(statement)
+
+
+if __name__ == "__main__":
+    main()
