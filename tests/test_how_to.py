@@ -7,7 +7,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -52,7 +54,8 @@ def test_the_sql_of_a_page_runs(page: Path, lake: object) -> None:
         text = piece.text
         if INSTANT in text or SNAPSHOT in text:
             first = lake.table(made[-1]).snapshots()[0]
-            moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(first.timestamp_ms / 1000 + 1))
+            zone = ZoneInfo(str(lake.spark.conf.get("spark.sql.session.timeZone")))
+            moment = datetime.fromtimestamp(first.timestamp_ms / 1000 + 1, zone).strftime("%Y-%m-%d %H:%M:%S")
             text = text.replace(SNAPSHOT, str(first.snapshot_id)).replace(INSTANT, moment)
         rows = lake.collect(lake.sql(text))
         if re.match(r"select|as of|explain|describe|show", text, re.IGNORECASE):
