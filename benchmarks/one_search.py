@@ -10,15 +10,23 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 from lakeproof.checker.limits import Progress, memory_mb
 from lakeproof.checker.model import Model, Outcome, Process, Step, always_of_each
 from lakeproof.checker.search import Engine, check
+from lakeproof.checker.verdict import Verdict
 from lakeproof.commit.policy_text import named_policy
 from lakeproof.models import iceberg, paimon
+
+# Under value symmetry the engines may keep different twins and so count differently: it is left out.
+REDUCTIONS = ("processes", "private")
 
 
 def model_of(name: str, parameters: dict[str, str]) -> Model:
@@ -55,17 +63,52 @@ def searched(model: Model, engine: Engine, most_memory_mb: float | None) -> dict
         compile_kernels()
     compile_seconds = time.perf_counter() - began
     before, cpu = memory_mb(), time.process_time()
-    # Under value symmetry the engines may keep different twins and so count differently: it is left out.
-    verdict = check(model, engine=engine, progress=watch, reductions=("processes", "private"))
+    verdict = check(model, engine=engine, progress=watch, reductions=REDUCTIONS)
+    figures = figures_of(verdict, time.process_time() - cpu)
+    added = (verdict.peak_memory_mb - before) * 1e6
+    return {**figures, "compile_seconds": compile_seconds, "bytes_per_state": added / verdict.states}
+
+
+def searched_on_spark(name: str, parameters: dict[str, str]) -> dict[str, Any]:
+    """The figures of one search by two workers of a local Spark."""
+    from lakeproof.search_on_spark.jobs import cluster_of
+    from lakeproof.search_on_spark.search import check_on_spark
+    from lakeproof.spark.session import build_session
+
+    with tempfile.TemporaryDirectory(prefix="lakeproof-bench-") as folder:
+        session = build_session(folder, master="local[2]")
+        try:
+            cpu = cpu_seconds_of_all()
+            source = partial(model_of, name, parameters)
+            verdict = check_on_spark(lambda: cluster_of(lambda: session), source, reductions=REDUCTIONS)
+            return {**figures_of(verdict, cpu_seconds_of_all() - cpu), "bytes_per_state": None}
+        finally:
+            session.stop()
+
+
+def cpu_seconds_of_all() -> float:
+    """Processor time of this process and of everything that it started."""
+    fields = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields[int(stat.parent.name)] = stat.read_text().rsplit(")", 1)[1].split()
+    mine = {os.getpid()}
+    for pid in sorted(fields):  # parents come before their children
+        if int(fields[pid][1]) in mine:
+            mine.add(pid)
+    ticks = sum(int(each) for pid in mine & fields.keys() for each in fields[pid][11:15])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def figures_of(verdict: Verdict, cpu_seconds: float) -> dict[str, Any]:
+    """What every engine tells."""
     return {
         "states": verdict.states,
         "transitions": verdict.transitions,
         "depth": verdict.depth,
         "seconds": verdict.seconds,
-        "cpu_seconds": time.process_time() - cpu,
-        "compile_seconds": compile_seconds,
+        "cpu_seconds": cpu_seconds,
         "memory_mb": verdict.peak_memory_mb,
-        "bytes_per_state": (verdict.peak_memory_mb - before) * 1e6 / verdict.states,
         "verdict": verdict.verdict,
         "cut_by": verdict.cut_by,
         "reasons": sorted({claim.reason for claim in verdict.properties if claim.reason}),
@@ -78,7 +121,10 @@ def main(arguments: list[str]) -> None:
     name, engine, *words = arguments
     most = os.environ.get("LAKEPROOF_BENCH_MEMORY_MB")
     parameters = dict(word.split("=", 1) for word in words)
-    found = searched(model_of(name, parameters), cast(Engine, engine), float(most) if most else None)
+    if engine == "spark":
+        found = searched_on_spark(name, parameters)
+    else:
+        found = searched(model_of(name, parameters), cast(Engine, engine), float(most) if most else None)
     json.dump(found, sys.stdout)
 
 
