@@ -59,6 +59,17 @@ class Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand and give its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = parser_for(arguments)
+    args = parser.parse_args(arguments)
+    if not args.command:
+        parser.print_help()
+        return 0
+    run = import_module(f"lakeproof.cli.{COMMANDS[args.command].module}").run
+    return guarded(lambda: int(run(args)), as_json=getattr(args, "json", False))
+
+
+def parser_for(arguments: Sequence[str]) -> Parser:
+    """The parser that knows every subcommand by name, and the arguments of the one that is asked for."""
     parser = Parser(prog="lakeproof", description="Run, prove and explain Iceberg tables.")
     parser.add_argument("--version", action="version", version=f"lakeproof {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
@@ -73,12 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         if name == named:  # only the command that runs is imported: the others may need Spark
             import_module(f"lakeproof.cli.{registered.module}").add_arguments(sub)
-    args = parser.parse_args(arguments)
-    if not args.command:
-        parser.print_help()
-        return 0
-    run = import_module(f"lakeproof.cli.{COMMANDS[args.command].module}").run
-    return guarded(lambda: int(run(args)), as_json=getattr(args, "json", False))
+    return parser
 
 
 if __name__ == "__main__":
