@@ -217,3 +217,56 @@ def test_a_literal_of_another_type_excludes_nothing(expression: Expression, wher
 @given(transform=st.text("abc[]1"))
 def test_a_transform_that_nobody_knows_narrows_nothing(transform: str) -> None:
     assert may_match_file(Compare("k", "=", 5), *by_partition(transform, 4))
+
+
+EIGHT_UTC = datetime(2020, 1, 6, 8, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "literal"),
+    [
+        pytest.param(PartitionField("c", "bucket[97]", "int"), 5, "5", id="a string beside an int"),
+        pytest.param(PartitionField("c", "bucket[97]", "long"), 5, Decimal("5.00"), id="a decimal beside a long"),
+        pytest.param(PartitionField("c", "bucket[97]", "string"), "5", 5, id="an int beside a string"),
+        pytest.param(PartitionField("c", "bucket[97]", "decimal(9, 2)"), Decimal("5.00"), 5, id="an int, a decimal"),
+        pytest.param(
+            PartitionField("c", "bucket[97]", "decimal(9, 2)"), Decimal("5.00"), Decimal(5), id="scales differ"
+        ),
+        pytest.param(PartitionField("c", "bucket[97]", "date"), date(2020, 1, 6), "2020-01-06", id="a string, a date"),
+        pytest.param(
+            PartitionField("c", "bucket[97]", "timestamptz"), EIGHT_UTC, datetime(2020, 1, 6, 9), id="another time zone"
+        ),
+        pytest.param(PartitionField("c", "hour", "timestamptz"), EIGHT_UTC, datetime(2020, 1, 6, 9), id="another hour"),
+    ],
+)
+def test_a_literal_of_another_type_excludes_no_partition(field: PartitionField, value: Any, literal: Any) -> None:
+    """SQL casts it to what the row has; its own hash or ordinal leads elsewhere."""
+    shape = TableShape(("c",), ((field,),))
+    file = DataFile("f", partition=(applied(field.transform, value),))
+    assert applied(field.transform, literal) != file.partition[0], "else the case shows nothing"
+    for predicate in (Compare("c", "=", literal), In("c", (literal,))):
+        assert may_match_partition(predicate, file, shape)
+        assert may_match_file(predicate, file, shape)
+        assert matches(predicate, (value,), ("c",))
+
+
+def test_a_literal_of_the_columns_type_still_excludes() -> None:
+    pairs = [("int", 5, 6), ("string", "a", "b"), ("date", date(2020, 1, 6), date(2020, 1, 7))]
+    pairs += [
+        ("decimal(9, 2)", Decimal("5.00"), Decimal("7.00")),
+        ("timestamptz", EIGHT_UTC, EIGHT_UTC.replace(hour=9)),
+    ]
+    for kind, value, another in pairs:
+        shape = TableShape(("c",), ((PartitionField("c", "bucket[97]", kind),),))
+        file = DataFile("f", partition=(applied("bucket[97]", value),))
+        assert not may_match_partition(Compare("c", "=", another), file, shape), kind
+        assert may_match_partition(Compare("c", "=", value), file, shape), kind
+
+
+@pytest.mark.parametrize("operator", ["=", "<", ">="])
+def test_a_row_whose_value_does_not_compare_may_match(operator: str) -> None:
+    """The comparison is Spark's to make: `5 < '17'` is true there, and `'5' < '17'` is not."""
+    assert matches(Compare("c", operator, "17"), (5,), ("c",))
+    assert matches(Compare("c", operator, 17), ("5",), ("c",))
+    assert matches(Compare("c", operator, date(2020, 1, 1)), (EIGHT_UTC,), ("c",))
+    assert not matches(Compare("c", operator, "17"), (None,), ("c",))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -28,7 +28,7 @@ from lakeproof.filters.expression import (
     negated,
 )
 from lakeproof.filters.transforms import applied, is_known, is_monotone, parsed
-from lakeproof.format import Bounds, DataFile, DeleteFile, PartitionSpec, Row, TableShape, Value
+from lakeproof.format import Bounds, DataFile, DeleteFile, PartitionField, PartitionSpec, Row, TableShape, Value
 
 _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -39,9 +39,21 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 
+_PLAIN = (int, str, bool, float, bytes)  # values of one of these types always compare
+_TYPES: Mapping[type, tuple[str, ...]] = {
+    int: ("int", "long"),
+    str: ("string",),
+    date: ("date",),
+    bytes: ("binary",),
+}
+"""Iceberg's types of columns whose values have this Python type."""
+
 
 def matches(expression: Expression, row: Row, columns: tuple[str, ...]) -> bool:
-    """Whether the predicate may be true of this row: exact but for opaque parts, which may always be."""
+    """Whether the predicate may be true of this row: exact but for what nobody here can tell, which may always be.
+
+    That is opaque parts, and literals of another type than the value: SQL casts before it compares.
+    """
     match expression:
         case And(parts):
             return all(matches(part, row, columns) for part in parts)
@@ -51,7 +63,13 @@ def matches(expression: Expression, row: Row, columns: tuple[str, ...]) -> bool:
             return True
         case Never():
             return False
-    return _leaf_matches(expression, row[columns.index(expression.column)])
+    value = row[columns.index(expression.column)]
+    try:
+        for literal in _literals(expression):
+            _expect_comparable(literal, value)
+    except TypeError:
+        return True
+    return _leaf_matches(expression, value)
 
 
 def _leaf_matches(leaf: Leaf, value: Value) -> bool:
@@ -115,14 +133,14 @@ def _without_nulls(leaf: Leaf) -> Leaf | Never:
     return leaf
 
 
-_Partition = Mapping[str, tuple[tuple[str, Value], ...]]
+_Partition = Mapping[str, tuple[tuple[PartitionField, Value], ...]]
 
 
 def _partition_values(spec: PartitionSpec, partition: tuple[Value, ...]) -> _Partition:
-    known: dict[str, tuple[tuple[str, Value], ...]] = {}
+    known: dict[str, tuple[tuple[PartitionField, Value], ...]] = {}
     for field, value in zip(spec, partition, strict=False):
         if is_known(field.transform) and parsed(field.transform)[0] != "void":
-            known[field.column] = (*known.get(field.column, ()), (field.transform, value))
+            known[field.column] = (*known.get(field.column, ()), (field, value))
     return known
 
 
@@ -177,15 +195,19 @@ def _interval_allows(op: str, value: Any, known: Bounds) -> bool:
     return True
 
 
-def _partition_allows(leaf: Leaf, transform: str, there: Value) -> bool:
+def _partition_allows(leaf: Leaf, field: PartitionField, there: Value) -> bool:
     """Whether a row whose transformed value is `there` may match."""
     if isinstance(leaf, IsNull):
         return (there is None) != leaf.negative
     if there is None:
         return False  # only null is transformed to null, and no other leaf matches null
+    transform = field.transform
     if transform == "identity" or parsed(transform)[0] == "truncate":
         for value in _literals(leaf):
             _expect_comparable(value, there, exactly=transform != "identity")
+    else:  # a bucket or an ordinal says nothing of the column's type, so the literal must be of it
+        for value in _literals(leaf):
+            _expect_of_type(value, field.type)
     if transform == "identity":
         return _leaf_matches(leaf, there)
     match leaf:
@@ -223,7 +245,7 @@ def _expect_comparable(literal: Value, known: Value, *, exactly: bool = False) -
 
     `exactly`: truncation also depends on the type, and of a decimal on its scale.
     """
-    if literal is None or known is None:
+    if literal is None or known is None or (type(literal) is type(known) and type(known) in _PLAIN):
         return
     kinds = {type(literal), type(known)}
     if len(kinds) > 1:
@@ -236,3 +258,17 @@ def _expect_comparable(literal: Value, known: Value, *, exactly: bool = False) -
         fits = True
     if not fits:
         raise TypeError(f"{literal!r} and {known!r} do not compare")
+
+
+def _expect_of_type(literal: Value, column: str) -> None:
+    """Raises TypeError where the literal is not a value of the column's type: cast, it has another hash or ordinal."""
+    if literal is None or not column:
+        return
+    if isinstance(literal, datetime):
+        fits = column == ("timestamp" if literal.tzinfo is None else "timestamptz")
+    elif isinstance(literal, Decimal):
+        fits = column.startswith("decimal") and column.endswith(f" {-int(literal.as_tuple().exponent)})")
+    else:
+        fits = column in _TYPES.get(type(literal), ())
+    if not fits:
+        raise TypeError(f"{literal!r} is not of the type {column}")

@@ -9,10 +9,11 @@ from lakeproof.format.rows import RowSet, positions
 
 
 class PartitionField(NamedTuple):
-    """One partition value of a spec: a transform of a column."""
+    """One partition value of a spec: a transform of a column. `type` is the column's in Iceberg's words, if known."""
 
     column: str
     transform: str = "identity"
+    type: str = ""
 
 
 PartitionSpec = tuple[PartitionField, ...]

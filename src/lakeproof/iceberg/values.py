@@ -35,7 +35,14 @@ def shape_of(table: Table) -> TableShape:
     for spec_id in range(max(specs) + 1):
         fields = specs[spec_id].fields if spec_id in specs else ()
         shapes.append(
-            tuple(PartitionField(column_name(schema, field.source_id), str(field.transform)) for field in fields)
+            tuple(
+                PartitionField(
+                    column_name(schema, field.source_id),
+                    str(field.transform),
+                    str(_type_of(table, field.source_id) or ""),
+                )
+                for field in fields
+            )
         )
     return TableShape(tuple(schema.column_names), tuple(shapes), table.format_version, case_sensitive=False)
 
