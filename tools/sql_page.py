@@ -91,7 +91,8 @@ PROPERTIES = """\
 
 Beside Iceberg's counters, a snapshot's summary says which command made it: `lakeproof.command-id`,
 `lakeproof.command`, `lakeproof.read-snapshot-id`, `lakeproof.isolation`, `lakeproof.policy`,
-`lakeproof.conflict-filter`, `lakeproof.reruns`. That is what `lakeproof audit` judges by.
+`lakeproof.conflict-filter`; `lakeproof.reruns` and `lakeproof.retries` where it ran again or lost swaps. That is what
+`lakeproof audit` judges by.
 """
 
 

@@ -69,7 +69,11 @@ def trace_at(path: Path) -> Scenario:
         raise InvalidInput("The trace is not text in UTF-8", place=str(path)) from None
     if not text.lstrip().startswith("{"):
         return parse(text, name=str(path))
-    trace = from_itf(text)
+    try:
+        trace = from_itf(text)
+    except InvalidInput as error:
+        place = f"{path}, {error.place}" if error.place else str(path)
+        raise InvalidInput(error.message, place=place, hint=error.hint) from None
     if trace.model != "iceberg":
         hint = "`lakeproof check iceberg --itf FILE` writes one that can"
         raise InvalidInput("Only a trace of the Iceberg model can be replayed here", place=str(path), hint=hint)

@@ -10,6 +10,8 @@ from typing import Any
 
 from lakeproof.cli.output import DONE, console, print_json
 from lakeproof.cli.prompt import SHOWN_ROWS, prompt, show
+from lakeproof.commit import Conflict
+from lakeproof.commit.explain import because
 from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.iceberg.catalogs import DEFAULT_URI, DEFAULT_WAREHOUSE
 from lakeproof.spark.lake import Lake, connect
@@ -33,10 +35,18 @@ def run(args: argparse.Namespace) -> int:
     """The exit code: 0 done, 2 bad input, 1 a conflict, 3 an unknown outcome."""
     text = _text(args)
     if text is None:
-        return prompt(_connected(args, bar=sys.stderr.isatty()))
+        asked = _connected(args, bar=sys.stderr.isatty())
+        with asked.engine.within(on_rerun=tell_rerun):
+            return prompt(asked)
     pieces = [piece.text for piece in split(text)]
     lake = _connected(args, bar=False, quick=args.execute is not None)
-    return _json(lake, pieces) if args.json else _shown(lake, pieces)
+    with lake.engine.within(on_rerun=tell_rerun):
+        return _json(lake, pieces) if args.json else _shown(lake, pieces)
+
+
+def tell_rerun(conflict: Conflict) -> None:
+    """The user hears on stderr that a command does its work again, and why."""
+    print(f"note: runs again from the head: {because(conflict, 'command')} ({conflict.check})", file=sys.stderr)
 
 
 def _text(args: argparse.Namespace) -> str | None:

@@ -42,7 +42,7 @@ from lakeproof.iceberg.cache import ManifestCache, shared_cache
 from lakeproof.iceberg.failures import spoken
 from lakeproof.iceberg.physical import NO_FILES, NewFiles, head_state, physical_change
 from lakeproof.iceberg.produce import Producer
-from lakeproof.iceberg.records import own_snapshot, record_of
+from lakeproof.iceberg.records import RETRIES, own_snapshot, record_of
 from lakeproof.iceberg.swap import loaded, refreshed, swap
 from lakeproof.iceberg.values import data_file_value, shape_of
 from lakeproof.iceberg.window import load_window, unseen_snapshots
@@ -119,7 +119,7 @@ class _Run:
         self.head: Snapshot | None = None
         self.conflict: Conflict | None = None
         self.written: list[str] = []
-        self.sent = False
+        self.sent, self.lost_swaps = False, 0
         self.after: Table | None = None
 
     @property
@@ -216,7 +216,7 @@ class _Run:
                 policy=self.policy,
                 shape=self.shape,
                 snapshot_id=self.producer.snapshot_id,
-                summary=self.summary,
+                summary=self.summary | ({RETRIES: str(self.lost_swaps)} if self.lost_swaps else {}),
                 cache=self.cache,
             )
             self.written += physical.written
@@ -232,7 +232,7 @@ class _Run:
             self.after = swap(self.table, self.snapshot, branch=self.branch, head_id=self.head_id)
             self.on_phase(SWAPPED)
         except CommitRejected:
-            self.sent = False
+            self.sent, self.lost_swaps = False, self.lost_swaps + 1
             return Happened.LOST_SWAP
         except CommitUnknown:
             return Happened.NO_ANSWER

@@ -8,7 +8,7 @@ from pyiceberg.table.snapshots import Snapshot
 from lakeproof.commit import Policy, TableChange
 from lakeproof.filters import worded
 
-COMMAND_ID = "lakeproof.command-id"
+COMMAND_ID, RETRIES = "lakeproof.command-id", "lakeproof.retries"
 LONGEST_FILTER = 4_000
 
 

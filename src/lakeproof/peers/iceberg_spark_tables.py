@@ -1,7 +1,7 @@
 """Runs a scenario's actors on Apache Iceberg's own Spark runtime, in a process of its own, on a table of ours.
 
-A DELETE or UPDATE is held in its scan by a `gate` in its WHERE and let go when it shall commit; between the two nothing
-can be watched from outside. So a scenario applies if every `validate` is followed at once by its `swap`.
+A DELETE, UPDATE or INSERT … SELECT is held in its scan by a `gate` in its WHERE and let go when it shall commit; in
+between nothing can be watched from outside. So a scenario applies if every `validate` is followed at once by its `swap`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class AgainstIcebergSpark(AgainstTables):
         kind = kind_of(self.scenario, step)
         if kind == "INSERT":  # reads nothing: it may as well begin when it commits
             return None, self._named(step.text)
-        if kind not in ("DELETE", "UPDATE"):
+        if kind not in ("DELETE", "UPDATE", "INSERT SELECT"):
             raise DoesNotApply(f"{kind} cannot be held in its scan")
         file = Path(self.gates.name) / f"{step.actor}-{step.line}"
         column = self.scenario.table.shape.columns[0]
