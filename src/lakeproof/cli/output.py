@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from lakeproof.errors import InvalidInput, LakeproofError
+from lakeproof.errors import CommitConflict, CommitRejected, CommitUnknown, InvalidInput, LakeproofError
 
 DONE, DIFFERS, BAD_INPUT, UNKNOWN = 0, 1, 2, 3
 
@@ -48,5 +48,6 @@ def print_error(error: LakeproofError, *, as_json: bool) -> int:
     if as_json:
         print_json({"error": {"message": message, "place": place, "hint": hint}})
     else:
-        print(f"error: {error}", file=sys.stderr)
+        named = isinstance(error, CommitConflict | CommitRejected | CommitUnknown)  # its name says what to do next
+        print(f"{type(error).__name__ if named else 'error'}: {error}", file=sys.stderr)
     return error.exit_code

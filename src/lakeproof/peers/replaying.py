@@ -23,6 +23,10 @@ Make = Callable[[Any, Any], AgainstTables]
 @contextmanager
 def replaying(on: str, catalog: str, warehouse: str, *, keep: str | None = None) -> Iterator[Make]:
     """What makes a runner (of a scenario and a policy); afterwards its table is dropped, or kept under a name."""
+    if on == "iceberg-spark" and not catalog.startswith("sqlite:///"):
+        raise InvalidInput(
+            "Apache Iceberg is driven on a SQLite catalog only", place=catalog, hint="use --catalog sqlite:///…"
+        )
     with ExitStack() as after:
         session = build_session(warehouse, master="local[2]", quick=True, conf=CONF)
         after.callback(session.stop)
@@ -42,10 +46,6 @@ def _maker(on: str, lake: Lake, catalog: str, warehouse: str, keep: str | None, 
         return lambda scenario, policy: AgainstTables(lake, scenario, policy, keep=keep)
     if on == "pyiceberg":
         return lambda scenario, policy: AgainstPyiceberg(lake, scenario, policy, keep=keep)
-    if not catalog.startswith("sqlite:///"):
-        raise InvalidInput(
-            "Apache Iceberg is driven on a SQLite catalog only", place=catalog, hint="use --catalog sqlite:///…"
-        )
     process = SqlProcess("apache-iceberg", Path(catalog.removeprefix("sqlite:///")), warehouse)
     after.callback(process.close)
     return lambda scenario, policy: AgainstIcebergSpark(process, lake, scenario, policy, keep=keep)

@@ -207,6 +207,8 @@ def test_two_writers_go_step_by_step(lake: Lake, name: str) -> None:
         assert one.error is None
         assert two.error is None
     assert [snapshot.operation for snapshot in lake.table(name).snapshots()] == ["append", "delete", "overwrite"]
+    told = [one.summary.get("lakeproof.retries") for one in lake.table(name).snapshots()]
+    assert told == [None, None, "1"]
     assert (rows(lake, name)[1], 2 in rows(lake, name)) == (("n1", 1), False)
     assert orphans(lake, name) == ()
 
