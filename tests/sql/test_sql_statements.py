@@ -230,3 +230,11 @@ def test_the_table_is_known_even_where_the_rest_does_not_parse() -> None:
     assert asks_for_management("create table t (a int default 5) using ICEBERG")
     assert asks_for_management("create table t (a int) options (addTableManagement = 'true')")
     assert not asks_for_management("create table t (a int) using parquet options (addTableManagement 'false')")
+
+
+def test_a_raw_string_ends_at_its_quote() -> None:
+    """As in Spark, where a backslash before it is only a backslash."""
+    assert parse(r"delete from t where a = r'x\'") == s.Delete(
+        "t", r"delete from t where a = r'x\'", None, r"a = 'x\\'"
+    )
+    assert [piece.text for piece in split(r"select r'\'; select 2")] == [r"select r'\'", "select 2"]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lakeproof.commit.change import Command
+from lakeproof.errors import LakeproofError
 from lakeproof.filters import ALWAYS, NEVER, Compare, Expression, In, IsNull, all_of, any_of, matches
 from lakeproof.format import Row, Value
 
@@ -99,7 +100,7 @@ class Effect(NamedTuple):
     added: tuple[Row, ...] = ()
 
 
-class AmbiguousMerge(Exception):
+class AmbiguousMerge(LakeproofError):
     """Two source rows match one target row."""
 
 

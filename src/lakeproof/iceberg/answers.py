@@ -54,7 +54,7 @@ class Range(NamedTuple):
 
 def count_rows(table: Table, row_filter: Expression = ALWAYS, *, snapshot_id: int | None = None) -> int | None:
     """How many rows match, if the predicate takes whole files and no equality deletes are about."""
-    found = plan(table, from_filter(row_filter), snapshot_id=snapshot_id)
+    found = plan(table, from_filter(row_filter, table.schema()), snapshot_id=snapshot_id)
     if found.files.num_rows == 0:
         return 0
     if row_filter != ALWAYS and whole_files(table, row_filter, snapshot_id=snapshot_id).partial:

@@ -92,7 +92,7 @@ class WholeFiles(NamedTuple):
 def whole_files(table: Table, row_filter: Expression, *, snapshot_id: int | None = None) -> WholeFiles:
     """The files that a predicate takes whole, and those that it may take in part."""
     row_filter = _bound(table, row_filter)
-    found = plan(table, from_filter(row_filter), snapshot_id=snapshot_id)
+    found = plan(table, from_filter(row_filter, table.schema()), snapshot_id=snapshot_id)
     values = data_file_values(table, found.picked, columns_of(row_filter))
     shape = shape_of(table)
     whole = tuple(value for value in values if must_match_file(row_filter, value, shape))

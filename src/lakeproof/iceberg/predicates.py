@@ -5,10 +5,25 @@ The leaves are typed `Any`: type checkers see pydantic's generated signatures in
 
 from __future__ import annotations
 
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 from pyiceberg import expressions
 from pyiceberg.expressions import AlwaysFalse, AlwaysTrue, And, BooleanExpression, Not, Or
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampType,
+    TimestamptzType,
+)
 
 from lakeproof import filters
 
@@ -40,15 +55,22 @@ _COMPARED = {
 }
 
 
-def from_filter(expression: filters.Expression) -> BooleanExpression:
-    """A predicate of `filters/` for planning: opaque parts may match anything."""
+def from_filter(expression: filters.Expression, schema: Schema | None = None) -> BooleanExpression:
+    """A predicate of `filters/` for planning: opaque parts may match anything.
+
+    With a schema so does a literal that is not exactly a value of its column's type: PyIceberg would refuse it or round
+    it (`d < 5.004` on two digits would leave out 5.00), where SQL compares both as they are.
+    """
     match expression:
         case filters.And(parts):
-            return _joined(And, [from_filter(part) for part in parts])
+            return _joined(And, [from_filter(part, schema) for part in parts])
         case filters.Or(parts):
-            return _joined(Or, [from_filter(part) for part in parts])
+            return _joined(Or, [from_filter(part, schema) for part in parts])
         case filters.Never():
             return FALSE
+    if schema is not None and not _fits(expression, schema):
+        return TRUE
+    match expression:
         case filters.Compare(column, operator, value):
             return _leaf(_COMPARED[operator], column, value)
         case filters.In(column, values, negative):
@@ -58,6 +80,44 @@ def from_filter(expression: filters.Expression) -> BooleanExpression:
         case filters.StartsWith(column, prefix, negative):
             return _leaf(NotStartsWith if negative else StartsWith, column, prefix)
     return TRUE
+
+
+def _fits(expression: filters.Expression, schema: Schema) -> bool:
+    """Whether every literal of a leaf is a value of the column's type; an unknown column is the planner's to refuse."""
+    if not isinstance(expression, filters.Compare | filters.In | filters.StartsWith):
+        return True
+    try:
+        kind = schema.find_field(expression.column, case_sensitive=False).field_type
+    except ValueError:
+        return True
+    match expression:
+        case filters.Compare(_, _, value):
+            return _is_exact(value, kind)
+        case filters.In(_, values):
+            return all(_is_exact(value, kind) for value in values)
+    return isinstance(kind, StringType)
+
+
+def _is_exact(value: Any, kind: IcebergType) -> bool:
+    match value:
+        case None:
+            return True
+        case bool():
+            return isinstance(kind, BooleanType)
+        case int():
+            exact = isinstance(kind, IntegerType | LongType | DecimalType)
+            return exact or (isinstance(kind, DoubleType) and abs(value) < 1 << 53)
+        case float():
+            return isinstance(kind, DoubleType)
+        case str():
+            return isinstance(kind, StringType)
+        case datetime():
+            return isinstance(kind, TimestampType if value.tzinfo is None else TimestamptzType)
+        case date():
+            return isinstance(kind, DateType)
+        case Decimal():
+            return isinstance(kind, DecimalType) and -int(value.as_tuple().exponent) <= kind.scale
+    return False
 
 
 def _leaf(kind: Any, *arguments: Any) -> BooleanExpression:

@@ -155,7 +155,7 @@ class LakeTable:
         chosen: Expression | None = None
         if sql_predicate is not None:
             chosen = predicate_from_text(sql_predicate, place=f"predicate `{sql_predicate}`")
-        found = planned(table, TRUE if chosen is None else from_filter(chosen))
+        found = planned(table, TRUE if chosen is None else from_filter(chosen, table.schema()))
         columns = [found.files[name].to_pylist() for name in ("path", "size", "record_count")]
         files = tuple(PlannedFile(*row) for row in zip(*columns, strict=True))
         return TablePlan(files, found.files_seen, found)

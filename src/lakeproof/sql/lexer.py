@@ -10,7 +10,7 @@ from lakeproof.errors import InvalidInput
 
 _PIECES = re.compile(
     r"""(?P<space>\s+|--[^\n]*|/\*.*?\*/)
-      | (?P<string>[rR]?'(?:[^'\\]|\\.|'')*'|[rR]?"(?:[^"\\]|\\.|"")*")
+      | (?P<string>[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
       | (?P<quoted>`(?:[^`]|``)*`)
       | (?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\w*|\.\d+(?:[eE][+-]?\d+)?)
       | (?P<word>[^\W\d][\w$]*)

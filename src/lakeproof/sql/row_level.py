@@ -82,6 +82,8 @@ def _parsed(cursor: Cursor, kind: Callable[..., Any]) -> Any:
         offset = max(0, offset - len(str(first.get("highlight") or " ")) + 1)
         said = str(first.get("description") or "this does not parse").rstrip(".")
         raise error_at(cursor.text, offset, said) from None
+    except sqlglot.errors.TokenError:  # our own lexer takes the quotes that Spark takes; sqlglot stumbles over some
+        raise error_at(cursor.text, 0, "this does not parse: a quote or a comment may not be closed") from None
     if not isinstance(node, kind):  # type: ignore[arg-type]
         cursor.fail("this does not parse")
     return node

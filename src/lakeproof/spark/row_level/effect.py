@@ -59,7 +59,7 @@ def bytes_read(scan: PlacedScan, said: Asked) -> int:
     """The bytes of the files that the target's predicate leaves."""
     if said.target is None:
         return 0
-    return scan.files.source.planned(from_filter(said.target)).bytes_kept
+    return scan.files.source.planned(from_filter(said.target, scan.files.source.table.schema())).bytes_kept
 
 
 def without(found: Found, others: Found) -> Found:
