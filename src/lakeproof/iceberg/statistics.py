@@ -68,10 +68,13 @@ class FooterReader:
             for ours, theirs in SPELLINGS:
                 self.ids.setdefault(path.replace(ours, theirs), field_id)
 
-    def metrics(self, footer: pq.FileMetaData) -> dict[str, Any]:
-        """The metric fields of a `DataFile`; a column that the schema does not know is left out."""
+    def metrics(self, footer: pq.FileMetaData, *, without_nan: bool = False) -> dict[str, Any]:
+        """The metric fields of a `DataFile`; a column that the schema does not know is left out.
+
+        `without_nan`: whoever wrote the file knows that no NaN is in it.
+        """
         columns: dict[int, _Column] = {}
-        trusted = (footer.created_by or "").startswith("parquet-mr")
+        trusted = without_nan or (footer.created_by or "").startswith("parquet-mr")
         for number in range(footer.num_row_groups):
             group = footer.row_group(number)
             for position in range(footer.num_columns):
@@ -170,12 +173,14 @@ def _offset(group: pq.RowGroupMetaData) -> int:
     return int(first.data_page_offset)
 
 
+def data_file_from_bytes(table: Table, written: WrittenFile, footer: pq.FileMetaData, size: int) -> DataFile:
+    """The same for a file without NaN that was just written, whose footer is still at hand."""
+    metrics = FooterReader(table.schema(), table.properties).metrics(footer, without_nan=True)
+    return _made(table, written, size, {"record_count": footer.num_rows, **metrics})
+
+
 def _data_file(table: Table, written: WrittenFile, reader: FooterReader) -> DataFile:
     place = f"file {written.path}"
-    spec_id = table.spec().spec_id if written.spec_id is None else written.spec_id
-    fields = len(table.specs()[spec_id].fields)
-    if len(written.partition) != fields:
-        raise InvalidInput(f"{len(written.partition)} partition values for {fields} partition fields", place=place)
     arguments: dict[str, Any] = {"record_count": written.record_count}
     with spoken(place), table.io.new_input(written.path).open() as stream:
         size = stream.seek(0, 2)
@@ -185,6 +190,16 @@ def _data_file(table: Table, written: WrittenFile, reader: FooterReader) -> Data
             arguments = {"record_count": footer.num_rows, **reader.metrics(footer)}
     if arguments["record_count"] is None:
         raise InvalidInput(f"the row count of a file of format {written.file_format} is not known", place=place)
+    return _made(table, written, size, arguments)
+
+
+def _made(table: Table, written: WrittenFile, size: int, arguments: dict[str, Any]) -> DataFile:
+    spec_id = table.spec().spec_id if written.spec_id is None else written.spec_id
+    fields = len(table.specs()[spec_id].fields)
+    if len(written.partition) != fields:
+        raise InvalidInput(
+            f"{len(written.partition)} partition values for {fields} partition fields", place=f"file {written.path}"
+        )
     data_file = DataFile.from_args(
         content=DataFileContent.DATA,
         file_path=written.path,

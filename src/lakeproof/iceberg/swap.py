@@ -46,6 +46,13 @@ def loaded(catalog: Catalog, name: Identifier) -> Table:
     return Table(tuple(name), metadata, location, io, catalog)
 
 
+def known(catalog: Catalog, name: Identifier) -> bool:
+    """Whether the catalog points to a table of that name; its metadata is not read."""
+    if isinstance(catalog, SqlCatalog):
+        return _pointer(catalog, name) is not None
+    return catalog.table_exists(name)
+
+
 def refreshed(table: Table) -> Table:
     """The table at its newest metadata; the same object where nobody has changed it."""
     catalog = table.catalog

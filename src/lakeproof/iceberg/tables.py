@@ -19,7 +19,7 @@ from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.catalogs import CATALOG_NAME, NAMESPACE, warehouse_location
 from lakeproof.iceberg.dependencies import DEPENDENCIES_PROPERTY, check_dependencies
 from lakeproof.iceberg.failures import spoken
-from lakeproof.iceberg.swap import loaded
+from lakeproof.iceberg.swap import known, loaded
 
 CREATED_PROPERTY = "lakeproof.created-ms"  # files of its folder that are older are not the table's
 
@@ -88,10 +88,20 @@ def load_table(catalog: Catalog, name: str) -> Table:
         raise InvalidInput(f"there is no table `{name}`", hint=_nearest(catalog, namespace, table)) from None
 
 
+def find_table(catalog: Catalog, name: str) -> Table | None:
+    """The table at its newest metadata, or `None` where the catalog does not know the name."""
+    namespace, table = identifier(name)
+    with spoken(f"table {name}"):
+        try:
+            return loaded(catalog, (*namespace.split("."), table))
+        except NoSuchTableError:
+            return None
+
+
 def table_exists(catalog: Catalog, name: str) -> bool:
     """Whether the catalog knows the name."""
     with spoken(f"table {name}"):
-        return catalog.table_exists(identifier(name))
+        return known(catalog, identifier(name))
 
 
 def drop_table(catalog: Catalog, name: str, *, if_exists: bool = False, purge: bool = False) -> None:

@@ -7,13 +7,14 @@ the session catalog that was there before, so that Spark's own tables, views and
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from py4j.java_collections import JavaSet
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.recent import Recent
 from lakeproof.iceberg.tables import (
     PartitionBy,
     create_namespace,
@@ -50,12 +51,22 @@ def install(engine: Engine) -> SessionCatalog:
     return extended
 
 
+class _Readable(NamedTuple):
+    """A table as Spark finds it: the plan under its qualified name, and what stands for it until then."""
+
+    rows: DataFrame  # held, so that no other scan can have its identity
+    name: Any
+    plan: Any
+    table: Any
+
+
 class SessionCatalog(JavaProxy):
     """What Spark calls `spark_catalog`."""
 
     def __init__(self, engine: Engine, delegate: Any) -> None:
         super().__init__(engine.gateway)
         self.connected, self.delegate = engine, delegate
+        self._readables: Recent[_Readable] = Recent(256)
 
     @property
     def engine(self) -> Engine:
@@ -85,22 +96,28 @@ class SessionCatalog(JavaProxy):
     @from_java
     def loadTable(self, identifier: Any, *how: Any) -> Any:
         """A managed table to read or to write, a view of its metadata, or a table of Spark's own."""
+        engine = self.engine
         base, dollar, wanted = _dotted(identifier).partition("$")
-        name = f"{spelled(self.engine, base)}{dollar}{wanted}"
-        table = self.engine.find(spelled(self.engine, base))
+        name = spelled(engine, base)
+        table = engine.find(name)
         if table is None:
             return self.delegate.loadTable(identifier, *how)
         if dollar:
-            return self._readable(identifier, name, self._view(table, wanted))
+            rows = self._view(table, wanted)
+            return self._kept(self._readable(identifier, f"{name}{dollar}{wanted}", rows))
         if how and isinstance(how[0], JavaSet):
             _refuse_row_level(how[0], name)
-            return WritableTable(self.engine, table)
+            return WritableTable(engine, table)
         if how:
             version = how[0] if isinstance(how[0], str) else None
-            scan = self.engine.scan(table, version=version, timestamp_ms=None if version else how[0] // 1000)
+            scan = engine.scan(table, version=version, timestamp_ms=None if version else how[0] // 1000)
         else:
-            scan = self.engine.scan(table)
-        return self._readable(identifier, scan.source.key, scan.rows)
+            scan = engine.scan(table)
+        key, rows = scan.source.key, scan.rows
+        # A scan that was made anew is another plan, even under the same key.
+        return self._kept(
+            self._readables.get(f"{base} {id(rows)} {key}", lambda: self._readable(identifier, key, rows))
+        )
 
     def _name(self, identifier: Any) -> str:
         return spelled(self.engine, _dotted(identifier))
@@ -108,7 +125,7 @@ class SessionCatalog(JavaProxy):
     def _view(self, table: Table, name: str) -> DataFrame:
         return self.gateway.spark.createDataFrame(view(table, name))
 
-    def _readable(self, identifier: Any, key: str, rows: DataFrame) -> Any:
+    def _readable(self, identifier: Any, key: str, rows: DataFrame) -> _Readable:
         """Spark resolves the table to a plan of its own that we put under the table's key.
 
         A command of Spark's own that takes the key for a table does not find it, and says the key to the user.
@@ -117,12 +134,16 @@ class SessionCatalog(JavaProxy):
         plan = rows._jdf.queryExecution().analyzed()
         namespace = identifier.namespace()[0]
         known = self.gateway.named(f"{CATALYST}QualifiedTableName").apply(SESSION_CATALOG, namespace, key)
-        self.gateway.session.sessionState().catalog().cacheTable(known, plan)
         at = self.gateway.named(f"{CATALYST}TableIdentifier").apply(
             key, self.gateway.some(namespace), self.gateway.some(SESSION_CATALOG)
         )
         described = described_table(self.gateway, at, plan.schema(), self.gateway.none)
-        return self.gateway.named(f"{CONNECTOR}catalog.V1Table")(described)
+        return _Readable(rows, known, plan, self.gateway.named(f"{CONNECTOR}catalog.V1Table")(described))
+
+    def _kept(self, readable: _Readable) -> Any:
+        """The plan is where Spark will look for it; it may have been thrown out since the last time."""
+        self.gateway.session_catalog.cacheTable(readable.name, readable.plan)
+        return readable.table
 
     @from_java
     def tableExists(self, identifier: Any) -> bool:
@@ -264,7 +285,7 @@ def partition_by(transform: Any) -> PartitionBy:
 
 
 def _refuse_row_level(privileges: Any, name: str) -> None:
-    asked = {str(one.toString()) for one in privileges}
+    asked = set(str(privileges.toString()).strip("[]").split(", "))
     if "INSERT" not in asked:
         raise InvalidInput(
             f"{' and '.join(sorted(asked))} on the managed table `{name}` cannot come this way",
@@ -277,4 +298,7 @@ def _tables(engine: Engine, namespace: str) -> tuple[str, ...]:
 
 
 def _dotted(identifier: Any) -> str:
+    told = str(identifier.toString())
+    if "`" not in told:  # nothing is quoted in it, and one call has told it all
+        return told
     return ".".join([*identifier.namespace(), identifier.name()])

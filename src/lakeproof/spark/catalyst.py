@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from lakeproof.iceberg import predicates as p
+from lakeproof.spark.gateway import CATALYST, Gateway
 
 _EPOCH = dt.datetime(1970, 1, 1)
 _FLIPPED = {
@@ -72,6 +73,16 @@ def predicate_of(expressions: Iterable[Any], columns: Mapping[str, str]) -> p.Bo
     for expression in expressions:
         tree = node_of(json.loads(expression.toJSON()), expression)
         found = p.And(found, _Reader(columns).weakened(tree))
+    return found
+
+
+def conjunction_of(gateway: Gateway, expressions: Any, columns: Mapping[str, str]) -> p.BooleanExpression:
+    """The same of a Scala Seq of expressions, which comes over as one tree: each call to the JVM has its price."""
+    together = gateway.module(f"{CATALYST}expressions.CreateArray").apply(expressions)
+    tree = node_of(json.loads(together.toJSON()), together)
+    found: p.BooleanExpression = p.TRUE
+    for child in tree.children:
+        found = p.And(found, _Reader(columns).weakened(child))
     return found
 
 

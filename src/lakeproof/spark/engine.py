@@ -15,7 +15,7 @@ from lakeproof.filters import ALWAYS, Expression
 from lakeproof.iceberg.commit import FILES_WRITTEN, SCANNED, Committed, Hook, no_hook
 from lakeproof.iceberg.operations import Options, append, overwrite_partitions, overwrite_where
 from lakeproof.iceberg.refs import snapshot_as_of, snapshot_of_version
-from lakeproof.iceberg.tables import load_table, table_exists
+from lakeproof.iceberg.tables import find_table, load_table
 from lakeproof.iceberg.types import Catalog, Table
 from lakeproof.spark.gateway import Gateway
 from lakeproof.spark.leftovers import removed_if_refused
@@ -79,15 +79,17 @@ class Engine:
     @property
     def context(self) -> Context:
         """The context of the statement that the calling JVM thread runs; callbacks see their caller's."""
+        if not _contexts:
+            return _NO_CONTEXT
         key = self.gateway.context.getLocalProperty(_STATEMENT)
         return _contexts.get(key or "", _NO_CONTEXT)
 
     @contextmanager
     def within(self, **changed: Any) -> Iterator[None]:
         """The statement that runs inside has a context of its own."""
-        outer = self.gateway.context.getLocalProperty(_STATEMENT)
+        outer = self.gateway.context.getLocalProperty(_STATEMENT) if _contexts else None
         key = uuid.uuid4().hex
-        _contexts[key] = replace(self.context, engine=self, **changed)
+        _contexts[key] = replace(_contexts.get(outer or "", _NO_CONTEXT), engine=self, **changed)
         self.gateway.context.setLocalProperty(_STATEMENT, key)
         try:
             yield
@@ -100,7 +102,7 @@ class Engine:
         pinned = self.context.pinned.get(name)
         if pinned is not None:
             return pinned
-        return load_table(self.catalog, name) if table_exists(self.catalog, name) else None
+        return find_table(self.catalog, name)
 
     def load(self, name: str) -> Table:
         """The managed table, or an `InvalidInput` that names the nearest."""

@@ -8,17 +8,20 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakeproof.iceberg.planning import ScanPlan, plan
 from lakeproof.iceberg.predicates import TRUE, BooleanExpression
 from lakeproof.iceberg.types import Table
-from lakeproof.spark.catalyst import predicate_of
+from lakeproof.spark.catalyst import conjunction_of, predicate_of
 from lakeproof.spark.gateway import CATALYST, SOURCES, Gateway, JavaProxy, from_java, items_of
-from lakeproof.spark.paths import for_spark
+from lakeproof.spark.paths import SCHEMES, for_spark
+
+_ESCAPED = r'["\\\\\x00-\x1f]'  # what JSON cannot hold as it is
 
 
 class Group(NamedTuple):
@@ -73,6 +76,32 @@ class ScanSource:
         return predicate_of(filters, self.columns)
 
 
+class HandedOver:
+    """Lists of files that Spark was given before: the most recent ones, together no more than so many files.
+
+    A snapshot never changes, so that the same question to it has the same answer.
+    """
+
+    MOST_FILES = 250_000  # about 100 MB of the driver's JVM
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, tuple[int, Any]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: str, files: int, make: Callable[[], Any]) -> Any:
+        """The list of that key, made if it is not there."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key][1]
+        made = make()
+        with self._lock:
+            self._kept[key] = (files, made)
+            while sum(count for count, _ in self._kept.values()) > self.MOST_FILES or len(self._kept) > 256:
+                self._kept.popitem(last=False)
+        return made
+
+
 class ManagedFileIndex(JavaProxy):
     """The `FileIndex` of one source."""
 
@@ -104,8 +133,14 @@ class ManagedFileIndex(JavaProxy):
     @from_java
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:
         """The files to read. Hidden columns are never filtered by the user, so `partition_filters` say nothing."""
-        planned = self.source.planned(self.source.predicate(data_filters))
-        return directories(self.gateway, planned.files, self.groups(planned))
+        planned = self.source.planned(conjunction_of(self.gateway, data_filters, self.source.columns))
+        if type(self) is not ManagedFileIndex:  # the others know more than the snapshot says
+            return directories(self.gateway, planned.files, self.groups(planned))
+        handed = self.gateway.once("handed over", HandedOver)
+        key = f"{self.toString()} {planned.row_filter}"
+        return handed.get(
+            key, planned.files.num_rows, lambda: directories(self.gateway, planned.files, self.groups(planned))
+        )
 
     @from_java
     def rootPaths(self) -> Any:
@@ -150,6 +185,8 @@ class ManagedFileIndex(JavaProxy):
 def directories(gateway: Gateway, files: pa.Table, groups: Sequence[Group]) -> Any:
     """The groups as Spark's `Seq[PartitionDirectory]`; many come in one call, which only a bitmap prevents."""
     statuses = _status_texts(files)
+    if len(groups) == 1:
+        return gateway.one(_directory(gateway, groups[0], statuses))
     few = len(groups) <= 4
     alone = [group for group in groups if few or any(isinstance(value, bytes) for value in group.hidden)]
     together = [] if few else [g for g in groups if not any(isinstance(value, bytes) for value in g.hidden)]
@@ -163,10 +200,22 @@ def directories(gateway: Gateway, files: pa.Table, groups: Sequence[Group]) -> A
 
 
 def _status_texts(files: pa.Table) -> list[str]:
-    return [
-        f'{{"path":{json.dumps(for_spark(path))},"length":{size}}}'
-        for path, size in zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True)
-    ]
+    """Each file as JSON; by array operations, for there may be a million."""
+    paths = files["path"].combine_chunks()
+    for ours, hadoops in SCHEMES.items():
+        paths = pc.replace_substring_regex(paths, f"^{ours}", hadoops)
+    if pc.any(pc.match_substring_regex(paths, _ESCAPED)).as_py():
+        quoted = pa.array([json.dumps(path) for path in paths.to_pylist()], pa.large_string())
+    else:
+        quoted = pc.binary_join_element_wise(_text('"'), paths, _text('"'), _text(""))
+    sizes = files["size"].combine_chunks().cast(pa.large_string())
+    whole = pc.binary_join_element_wise(_text('{"path":'), quoted, _text(',"length":'), sizes, _text("}"), _text(""))
+    texts: list[str] = whole.to_pylist()
+    return texts
+
+
+def _text(value: str) -> pa.Scalar:
+    return pa.scalar(value, pa.large_string())
 
 
 def _statuses(gateway: Gateway, group: Group, statuses: Sequence[str]) -> Any:
@@ -176,8 +225,12 @@ def _statuses(gateway: Gateway, group: Group, statuses: Sequence[str]) -> Any:
 
 def _directory(gateway: Gateway, group: Group, statuses: Sequence[str]) -> Any:
     files = _statuses(gateway, group, statuses)
-    row = gateway.named(f"{CATALYST}expressions.GenericInternalRow")(gateway.array("java.lang.Object", group.hidden))
+    row = _row(gateway, group.hidden) if group.hidden else gateway.once("empty row", lambda: _row(gateway, ()))
     return gateway.named(f"{SOURCES}PartitionDirectory").apply(row, files)
+
+
+def _row(gateway: Gateway, values: Sequence[Any]) -> Any:
+    return gateway.named(f"{CATALYST}expressions.GenericInternalRow")(gateway.array("java.lang.Object", values))
 
 
 def _as_json(group: Group, statuses: Sequence[str]) -> str:

@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from lakeproof.errors import LakeproofError
+from lakeproof.iceberg.recent import Recent
 
 CONNECTOR = "org.apache.spark.sql.connector."
 CATALYST = "org.apache.spark.sql.catalyst."
@@ -29,6 +30,7 @@ SOURCES = "org.apache.spark.sql.execution.datasources."
 # A longer text makes py4j's reader run out of memory; about 20,000 files.
 _LONGEST_BY_SOCKET = 5_000_000
 _Method = TypeVar("_Method", bound=Callable[..., Any])
+_T = TypeVar("_T")
 
 
 class Gateway:
@@ -43,18 +45,27 @@ class Gateway:
         # So that a callback can throw the Java exception that Spark expects, such as NoSuchTableException.
         self.context._gateway.python_parameters.propagate_java_exceptions = True
         self._classes: dict[str, Any] = {}
+        self._once: dict[str, Any] = {}
         self.mapper = self._field_mapper()
         self.empty_schema = self.jvm.org.apache.spark.sql.types.StructType()
+        self._schemas: Recent[Any] = Recent(256)
         self.errors: OrderedDict[str, LakeproofError] = OrderedDict()
         self._lock = threading.Lock()
 
+    def once(self, key: str, make: Callable[[], _T]) -> _T:
+        """What never changes in this JVM is asked of it once: every call is a trip of a tenth of a millisecond."""
+        if key not in self._once:
+            self._once[key] = make()
+        found: _T = self._once[key]
+        return found
+
     def named(self, name: str) -> Any:
         """The Java class of that name."""
-        return getattr(self.jvm, name)
+        return self.once(name, lambda: getattr(self.jvm, name))
 
     def module(self, name: str) -> Any:
         """The Scala object of that name."""
-        return getattr(self.named(name + "$"), "MODULE$")
+        return self.once(f"{name} module", lambda: getattr(self.named(name + "$"), "MODULE$"))
 
     def class_of(self, name: str) -> Any:
         """The `java.lang.Class` of that name."""
@@ -72,6 +83,10 @@ class Gateway:
         for item in items:
             built.add(item)
         return self.jvm.PythonUtils.toSeq(built)
+
+    def one(self, item: Any) -> Any:
+        """A Scala Seq of one item."""
+        return self.module("scala.collection.immutable.Nil").prepended(item)
 
     def array(self, class_name: str, items: Sequence[Any]) -> Any:
         """A Java array of objects."""
@@ -96,10 +111,14 @@ class Gateway:
         finally:
             Path(name).unlink()
 
-    def list_of(self, class_name: str) -> Any:
-        """The type `ArrayList` of that class, for `built`."""
-        factory = self.mapper.getTypeFactory()
-        return factory.constructCollectionType(self.class_of("java.util.ArrayList"), self.class_of(class_name))
+    def list_of(self, class_name: str, kind: str = "java.util.ArrayList") -> Any:
+        """The type `ArrayList` (or another collection) of that class, for `built`."""
+
+        def made() -> Any:
+            factory = self.mapper.getTypeFactory()
+            return factory.constructCollectionType(self.class_of(kind), self.class_of(class_name))
+
+        return self.once(f"{kind} of {class_name}", made)
 
     def scala_map(self, items: dict[str, str]) -> Any:
         """An immutable Scala map."""
@@ -112,11 +131,17 @@ class Gateway:
     @property
     def none(self) -> Any:
         """Scala's None."""
-        return self.jvm.scala.Option.empty()
+        return self.once("none", lambda: self.jvm.scala.Option.empty())
+
+    @property
+    def session_catalog(self) -> Any:
+        """The session's own catalog of views and tables."""
+        return self.once("session catalog", lambda: self.session.sessionState().catalog())
 
     def java_schema(self, schema: StructType) -> Any:
         """The schema as Spark's JVM holds it, field metadata included."""
-        return self.jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json())
+        text = schema.json()
+        return self._schemas.get(text, lambda: self.named("org.apache.spark.sql.types.DataType").fromJson(text))
 
     def hidden_field(self, owner: Any, name: str) -> Any:
         """The value of a private field."""

@@ -50,7 +50,9 @@ def unhook(runner: Runner) -> None:
 
 def runner_of(session: SparkSession) -> Runner | None:
     """The lake that this session is connected to."""
-    return next((one for one in _runners if one.engine.gateway.session.equals(session._jsparkSession)), None)
+    known = session._jsparkSession
+    same = next((one for one in _runners if one.engine.gateway.session is known), None)  # asks the JVM nothing
+    return same or next((one for one in _runners if one.engine.gateway.session.equals(known)), None)
 
 
 def _install() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from urllib.parse import unquote
 
 # Hadoop reads S3 and its kin under another scheme than Iceberg's FileIO.
-_SCHEMES = {"s3://": "s3a://", "gcs://": "gs://"}
+SCHEMES = {"s3://": "s3a://", "gcs://": "gs://"}
 
 
 def for_spark(path: str) -> str:
     """The manifest's path as Spark opens it."""
-    for ours, hadoops in _SCHEMES.items():
+    for ours, hadoops in SCHEMES.items():
         if path.startswith(ours):
             return hadoops + path.removeprefix(ours)
     return path
@@ -25,7 +25,7 @@ def from_spark(uri: str, location: str) -> str:
     if raw.startswith("file:"):
         path = "/" + raw.removeprefix("file:").lstrip("/")
         return f"file://{path}" if location.startswith("file:") else path
-    for ours, hadoops in _SCHEMES.items():
+    for ours, hadoops in SCHEMES.items():
         if location.startswith(ours) and raw.startswith(hadoops):
             return ours + raw.removeprefix(hadoops)
     return raw

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,7 @@ from lakeproof.sql import statements as s
 from lakeproof.sql.aggregates import Question, question
 from lakeproof.sql.parser import asks_for_management, target
 
+_AGGREGATES = re.compile(r"\b(count|min|max)\b", re.IGNORECASE)  # of which metadata may know the answer
 _DYNAMIC = "spark.sql.sources.partitionOverwriteMode"
 Sql = Callable[..., DataFrame]
 OnTable = s.Update | s.Delete | s.Merge | s.Alter | s.Drop | s.Truncate | s.Describe | s.Show
@@ -158,7 +160,7 @@ class Runner:
 
     def _query(self, text: str) -> DataFrame:
         rows = self.spark_sql(text)
-        asked = question(text)
+        asked = question(text) if _AGGREGATES.search(text) else None
         table = None if asked is None else managed(self.engine, asked.table)
         if asked is None or table is None or self._is_temporary(asked.table):
             return rows

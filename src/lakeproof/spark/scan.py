@@ -152,7 +152,11 @@ def described_table(gateway: Gateway, identifier: Any, schema: Any, statistics: 
         5: gateway.some("lakeproof"),
         13: statistics,
     }
-    return kind.apply(*[given[n] if n in given else getattr(kind, f"apply$default${n}")() for n in range(1, 22)])
+    numbers = [n for n in range(1, 22) if n not in given]
+    defaults = gateway.once(
+        "defaults of a CatalogTable", lambda: {n: getattr(kind, f"apply$default${n}")() for n in numbers}
+    )
+    return kind.apply(*[given[n] if n in given else defaults[n] for n in range(1, 22)])
 
 
 def _statistics(gateway: Gateway, source: ScanSource) -> Any:

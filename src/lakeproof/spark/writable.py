@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from lakeproof.filters import ALWAYS, NEVER, Compare, Expression, In, IsNull, al
 from lakeproof.iceberg.types import Table
 from lakeproof.spark.catalyst import Unsaid, parsed
 from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode
-from lakeproof.spark.gateway import CONNECTOR, JavaProxy, from_java
+from lakeproof.spark.gateway import CONNECTOR, Gateway, JavaProxy, from_java
 from lakeproof.spark.row_level.insert import insert
 from lakeproof.spark.types import to_spark_schema
 
@@ -65,23 +66,21 @@ class WritableTable(JavaProxy):
     @from_java
     def constraints(self) -> Any:
         """None."""
-        return self.gateway.array(f"{CONNECTOR}catalog.constraints.Constraint", [])
+        return _empty(self.gateway, f"{CONNECTOR}catalog.constraints.Constraint")
 
     @from_java
     def properties(self) -> Any:
         """The table properties."""
-        found = self.gateway.jvm.java.util.HashMap()
-        for name, value in self.table.properties.items():
-            found.put(name, value)
-        return found
+        kind = self.gateway.class_of("java.util.HashMap")
+        return self.gateway.built(json.dumps(dict(self.table.properties)), kind)
 
     @from_java
     def capabilities(self) -> Any:
         """Batch writes only."""
-        found = self.gateway.jvm.java.util.HashSet()
-        for name in _CAPABILITIES:
-            found.add(self.gateway.enum(f"{CONNECTOR}catalog.TableCapability", name))
-        return found
+        gateway = self.gateway
+        kind = f"{CONNECTOR}catalog.TableCapability"
+        made = gateway.list_of(kind, "java.util.HashSet")
+        return gateway.once("capabilities", lambda: gateway.built(json.dumps(_CAPABILITIES), made))
 
     def newWriteBuilder(self, info: Any) -> WriteBuilder:
         """A write begins."""
@@ -171,12 +170,12 @@ class Write(JavaProxy):
     @from_java
     def supportedCustomMetrics(self) -> Any:
         """None."""
-        return self.gateway.array(f"{CONNECTOR}metric.CustomMetric", [])
+        return _empty(self.gateway, f"{CONNECTOR}metric.CustomMetric")
 
     @from_java
     def reportDriverMetrics(self) -> Any:
         """None."""
-        return self.gateway.array(f"{CONNECTOR}metric.CustomTaskMetric", [])
+        return _empty(self.gateway, f"{CONNECTOR}metric.CustomTaskMetric")
 
     class Java:
         """What py4j reads."""
@@ -244,6 +243,10 @@ def _literal(node: Any) -> Any:
         return dt.date(1970, 1, 1) + dt.timedelta(days=int(value))
     text = value if isinstance(value, str | int | float | bool) else value.toString()
     return parsed(kind, str(text))
+
+
+def _empty(gateway: Gateway, class_name: str) -> Any:
+    return gateway.once(f"no {class_name}", lambda: gateway.array(class_name, []))
 
 
 def _fields(table: Table) -> list[tuple[str, str]]:

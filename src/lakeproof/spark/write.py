@@ -1,6 +1,6 @@
 """Rows become data files: Spark's own Parquet writer, and of its files exactly those of committed task attempts.
 
-The sink writes a manifest of what each committed task reported; a folder listing would also find the files of attempts
+Its committer writes down what each committed task reported; a folder listing would also find the files of attempts
 that failed or lost a race. Partition values come from hidden columns, so that every column stays inside the files.
 """
 
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -21,8 +23,19 @@ from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.add_files import NAME_MAPPING
 from lakeproof.iceberg.dependencies import Dependency, table_dependencies
 from lakeproof.iceberg.statistics import WrittenFile, data_files_from_footers
-from lakeproof.iceberg.types import DataFile, DateType, NestedField, PartitionSpec, Schema, Table
+from lakeproof.iceberg.types import (
+    DataFile,
+    DateType,
+    IntegerType,
+    LongType,
+    NestedField,
+    PartitionField,
+    PartitionSpec,
+    Schema,
+    Table,
+)
 from lakeproof.spark.gateway import SOURCES, Gateway
+from lakeproof.spark.local_write import local_files
 from lakeproof.spark.paths import for_spark, from_spark
 from lakeproof.spark.transforms import decoded, encoded, transformed
 from lakeproof.spark.types import FIELD_ID, has_collections, to_spark_schema
@@ -30,7 +43,11 @@ from lakeproof.spark.worker_write import write_in_workers
 
 _PART = "__lakeproof_"
 _WRITERS = {"parquet": "parquet.ParquetFileFormat", "orc": "orc.OrcFileFormat"}
-_SINK = "org.apache.spark.sql.execution.streaming.sinks.FileStreamSink"
+_COMMITTER = "org.apache.spark.sql.execution.streaming.ManifestFileCommitProtocol"
+_REPORT = "org.apache.spark.sql.execution.streaming.sinks.FileStreamSinkLog"
+# So many files a task keeps open before Spark sorts the rest of its rows by partition instead.
+_OPEN_FILES = "spark.sql.maxConcurrentOutputFileWriters"
+_MOST_OPEN_FILES = 16
 
 
 class Written(NamedTuple):
@@ -44,10 +61,14 @@ def write_rows(gateway: Gateway, table: Table, rows: DataFrame) -> Written:
     """The rows as data files that no snapshot names yet; after a failure nothing is left behind."""
     folder = new_folder(table)
     try:
+        local = local_files(gateway, table, rows, folder)
+        if local is not None:
+            return Written(tuple(local), folder)
         chosen = tagged(rows, table)
-        with_parts = chosen.select("*", *partition_columns(table.spec(), table.schema()))
         names = [f"{_PART}{field.name}" for field in table.spec().fields]
-        if _format(table) == "parquet" and has_collections(chosen.schema):
+        in_workers = _format(table) == "parquet" and has_collections(chosen.schema)
+        with_parts = with_partition_columns(chosen, table, as_text=in_workers)
+        if in_workers:
             files = write_in_workers(with_parts, names, folder, table)
         else:
             paths = native_paths(gateway, with_parts, names, folder, table)
@@ -79,7 +100,7 @@ def remove_folder(gateway: Gateway, folder: str) -> None:
 
 
 def tagged(rows: DataFrame, table: Table, *, checked: bool = True, more: Sequence[str] = ()) -> DataFrame:
-    """The table's columns by name, cast to its types, with field ids; `DataFrame.to` would lose them on the way.
+    """The table's columns by name, cast to its types; the rows themselves where nothing is to be done.
 
     Pruning trusts column dependencies: a row that breaks one would silently be missing from answers. So each
     dependent column carries a check that stops the write. The check is part of the column, not a filter: Spark could
@@ -89,8 +110,14 @@ def tagged(rows: DataFrame, table: Table, *, checked: bool = True, more: Sequenc
     schema = table.schema()
     fields = to_spark_schema(schema).fields
     kinds = {field.name: field.dataType for field in rows.schema.fields if field.name not in more}
-    columns = {field.name: _typed(kinds, field, fields) for field in fields}
+    names = _names(kinds, fields)
     dependencies = table_dependencies(table) if checked else ()
+    if not dependencies and all(kinds[names[field.name]] == field.dataType for field in fields):
+        if rows.columns == [*(field.name for field in fields), *more]:
+            return rows
+        chosen = [f"{_quoted(names[field.name])} as {_quoted(field.name)}" for field in fields]
+        return rows.selectExpr(*chosen, *map(_quoted, more))
+    columns = {field.name: _typed(names[field.name], kinds, field) for field in fields}
     if dependencies:
         rows = rows.select(*[columns[field.name].alias(field.name) for field in fields], *more)
         columns = {field.name: F.col(f"`{field.name}`") for field in fields}
@@ -103,24 +130,26 @@ def tagged(rows: DataFrame, table: Table, *, checked: bool = True, more: Sequenc
         kind = _spark_type(destination)
         same = value.eqNullSafe(expected)
         columns[destination.name] = F.when(same, value).otherwise(F.raise_error(message).cast(kind))
-    return rows.select(
-        *[columns[f.name].alias(f.name, metadata={FIELD_ID: f.metadata[FIELD_ID]}) for f in fields],
-        *more,
-    )
+    return rows.select(*[columns[field.name].alias(field.name) for field in fields], *more)
 
 
-def _typed(
-    kinds: Mapping[str, spark.DataType], field: spark.StructField, fields: Sequence[spark.StructField]
-) -> Column:
-    """The column of that name; a cast costs calls to the JVM, and most columns need none."""
+def _names(kinds: Mapping[str, spark.DataType], fields: Sequence[spark.StructField]) -> Mapping[str, str]:
+    """The names of the table's columns as the rows spell them."""
     given = {name.lower(): name for name in kinds}
-    if field.name.lower() not in given or len(given) != len(fields):
+    if len(given) != len(fields) or any(field.name.lower() not in given for field in fields):
         raise InvalidInput(
             f"the rows have the columns {', '.join(kinds)}",
             hint=f"the table has {', '.join(each.name for each in fields)}",
         )
-    name = given[field.name.lower()]
-    column = F.col(f"`{name}`")
+    return {field.name: given[field.name.lower()] for field in fields}
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _typed(name: str, kinds: Mapping[str, spark.DataType], field: spark.StructField) -> Column:
+    column = F.col(_quoted(name))
     return column if kinds[name] == field.dataType else column.cast(field.dataType)
 
 
@@ -142,6 +171,22 @@ def _shown(field: NestedField) -> Column:
 
 def _spark_type(field: NestedField) -> spark.DataType:
     return to_spark_schema(Schema(field)).fields[0].dataType
+
+
+def with_partition_columns(rows: DataFrame, table: Table, *, as_text: bool) -> DataFrame:
+    """The rows and one hidden column per partition field; text only where `as_text` or the value needs it."""
+    spec, schema = table.spec(), table.schema()
+    if as_text or not all(_is_own_name(field, schema) for field in spec.fields):
+        return rows.select("*", *partition_columns(spec, schema))
+    sources = [(_quoted(str(schema.find_column_name(f.source_id))), _quoted(f"{_PART}{f.name}")) for f in spec.fields]
+    return rows.selectExpr("*", *[f"{source} as {name}" for source, name in sources]) if sources else rows
+
+
+def _is_own_name(field: PartitionField, schema: Schema) -> bool:
+    """Whether Spark names the folder of such a value as we would; to sort or compare text for each row is dear."""
+    column = str(schema.find_column_name(field.source_id))
+    plain = isinstance(schema.find_type(field.source_id), IntegerType | LongType | DateType)
+    return plain and str(field.transform) == "identity" and "." not in column
 
 
 def partition_columns(spec: PartitionSpec, schema: Schema) -> list[Column]:
@@ -169,23 +214,63 @@ def partition_of(path: str, table: Table) -> tuple[Any, ...]:
 
 
 def native_paths(gateway: Gateway, rows: DataFrame, names: Sequence[str], folder: str, table: Table) -> list[str]:
-    """What Spark's file sink wrote: committed tasks report their files, and the report is all that is read."""
+    """What Spark's own writer wrote: committed tasks report their files, and the report is all that is read."""
     kind = _format(table)
-    source = _WRITERS[kind]
-    codec = table.properties.get(f"write.{kind}.compression-codec", "zstd")
-    sink = gateway.named(_SINK)(
-        gateway.session,
-        for_spark(folder),
-        gateway.named(f"{SOURCES}{source}")(),
-        gateway.jvm.PythonUtils.toSeq(list(names)),
-        gateway.scala_map({"compression": codec}),
-    )
-    sink.addBatch(0, rows._jdf)
+    query = rows._jdf.queryExecution()
+    committer = gateway.named(_COMMITTER)("0", for_spark(folder))
     report = f"{folder}/_spark_metadata"
+    log = gateway.named(_REPORT)(1, gateway.session, for_spark(report), gateway.none)
+    committer.setupManifestOptions(log, 0)
+    columns = _attributes(gateway, query.analyzed().output(), rows.columns, table)
+    writer = gateway.module(f"{SOURCES}FileFormatWriter")
+    with _open_files(gateway):
+        writer.write(
+            gateway.session,
+            query.executedPlan(),
+            gateway.named(f"{SOURCES}{_WRITERS[kind]}")(),
+            committer,
+            gateway.named(f"{SOURCES}FileFormatWriter$OutputSpec")(
+                for_spark(folder), gateway.scala_map({}), gateway.sequence(columns.values())
+            ),
+            gateway.session.sessionState().newHadoopConf(),
+            gateway.sequence(columns[name] for name in names),
+            gateway.none,
+            gateway.sequence(()),
+            gateway.scala_map({"compression": table.properties.get(f"write.{kind}.compression-codec", "zstd")}),
+            0,
+            getattr(writer, "write$default$12")(),
+        )
     with table.io.new_input(f"{report}/0").open() as stream:
         lines = stream.read().decode().splitlines()[1:]
     remove_folder(gateway, report)
     return [from_spark(json.loads(line)["path"], table.location()) for line in lines]
+
+
+def _attributes(gateway: Gateway, output: Any, names: Sequence[str], table: Table) -> dict[str, Any]:
+    """The columns of a plan by name, those of the table with their field ids, which the writer puts into the files."""
+    ids = {field.name: field.field_id for field in table.schema().fields}
+    kind = gateway.named("org.apache.spark.sql.types.Metadata")
+    found = {}
+    for number, name in enumerate(names):
+        found[name] = output.apply(number)
+        if name in ids:
+            text = json.dumps({FIELD_ID: ids[name]})
+            found[name] = found[name].withMetadata(gateway.once(f"metadata {text}", partial(kind.fromJson, text)))
+    return found
+
+
+@contextmanager
+def _open_files(gateway: Gateway) -> Iterator[None]:
+    """Each task writes several partitions side by side instead of sorting its rows; what the user has set stays."""
+    conf = gateway.spark.conf
+    if int(conf.get(_OPEN_FILES, "0")) > 0:
+        yield
+        return
+    conf.set(_OPEN_FILES, str(_MOST_OPEN_FILES))
+    try:
+        yield
+    finally:
+        conf.unset(_OPEN_FILES)
 
 
 def described(table: Table, files: Sequence[WrittenFile]) -> tuple[DataFile, ...]:
