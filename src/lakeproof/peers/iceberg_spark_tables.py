@@ -13,10 +13,12 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from lakeproof.errors import CommitConflict, CommitRejected
+from lakeproof.errors import CommitConflict, CommitRejected, InvalidInput
 from lakeproof.peers.sql_process import SqlProcess
+from lakeproof.peers.whole_commits import refused, require_whole_commits
 from lakeproof.scenarios.against_model import DoesNotApply
-from lakeproof.scenarios.text import Outcome, Step
+from lakeproof.scenarios.text import Outcome, Scenario, Step
+from lakeproof.spark.lake import Lake
 from lakeproof.spark.row_level.scenario_runner import AgainstTables, kind_of
 
 _SECONDS = 120.0
@@ -25,12 +27,15 @@ _SECONDS = 120.0
 class AgainstIcebergSpark(AgainstTables):
     """Apache Iceberg's writers on a table of ours."""
 
-    def __init__(self, process: SqlProcess, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
+    def __init__(
+        self, process: SqlProcess, lake: Lake, scenario: Scenario, policy: Any, *, keep: str | None = None
+    ) -> None:
+        require_whole_commits(scenario, "Apache Iceberg")
+        super().__init__(lake, scenario, policy, keep=keep)
         self.process = process
         self.gates = tempfile.TemporaryDirectory()
         self.held: dict[str, tuple[Path | None, Future[Any] | str]] = {}
-        _require_steps(self)
+        process.sql("set spark.sql.leafNodeDefaultParallelism = 1")  # an INSERT of two rows is one file
 
     def _step(self, step: Step) -> Outcome | None:
         if step.actor in self.own or step.verb == "expire":
@@ -76,8 +81,11 @@ class AgainstIcebergSpark(AgainstTables):
                 file.touch()
                 running.result(_SECONDS)
         except (CommitConflict, CommitRejected):
-            expected = step.expected
-            return expected if expected is not None and expected.word == "conflict" else Outcome("conflict")
+            return refused(step)
+        except InvalidInput as error:
+            if "is not an ancestor of" not in error.message:
+                raise
+            return refused(step)  # its scan snapshot was expired: it cannot validate, and says so in this way
         return Outcome("ok")
 
     def _named(self, text: str) -> str:
@@ -97,11 +105,3 @@ class AgainstIcebergSpark(AgainstTables):
                 running.exception(_SECONDS)
         super().close()
         self.gates.cleanup()
-
-
-def _require_steps(runner: AgainstIcebergSpark) -> None:
-    steps = [step for step in runner.scenario.steps if isinstance(step, Step)]
-    for step, after in zip(steps, [*steps[1:], None], strict=True):
-        if step.verb == "validate" and (after is None or (after.actor, after.verb) != (step.actor, "swap")):
-            runner.close()
-            raise DoesNotApply("Nobody can stop Apache Iceberg between its validation and its swap")

@@ -6,6 +6,7 @@ PyIceberg says no check's name; where a conflict is expected, a conflict is what
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pyarrow as pa
@@ -16,8 +17,10 @@ from pyiceberg.table import Table, Transaction
 
 from lakeproof.format import Row
 from lakeproof.iceberg.predicates import from_filter
+from lakeproof.peers.whole_commits import refused, require_whole_commits
 from lakeproof.scenarios.against_model import DoesNotApply
-from lakeproof.scenarios.text import Outcome, Step
+from lakeproof.scenarios.text import Outcome, Scenario, Step
+from lakeproof.spark.lake import Lake
 from lakeproof.spark.row_level.scenario_runner import AgainstTables, effect_on, kind_of, where_of
 
 _BY_FILE = ("UPDATE", "MERGE", "REWRITE")
@@ -26,13 +29,14 @@ _BY_FILE = ("UPDATE", "MERGE", "REWRITE")
 class AgainstPyiceberg(AgainstTables):
     """PyIceberg's writers on a table of ours."""
 
-    staged: dict[str, Transaction]
+    def __init__(self, lake: Lake, scenario: Scenario, policy: Any, *, keep: str | None = None) -> None:
+        require_whole_commits(scenario, "PyIceberg")
+        super().__init__(lake, scenario, policy, keep=keep)
+        self.staged: dict[str, Transaction] = {}
 
     def _step(self, step: Step) -> Outcome | None:
         if step.actor in self.own or step.verb == "expire":
             return super()._step(step)
-        if not hasattr(self, "staged"):
-            self.staged = {}
         match step.verb:
             case "scan":
                 self.staged[step.actor] = self._stage(step)
@@ -58,7 +62,9 @@ class AgainstPyiceberg(AgainstTables):
             where, guards = where_of(self.scenario, step)
             if guards:
                 raise DoesNotApply("PyIceberg has no subqueries")
-            staged.delete(from_filter(where))
+            with warnings.catch_warnings():  # that it writes no position deletes is known
+                warnings.simplefilter("ignore", UserWarning)
+                staged.delete(from_filter(where))
         elif kind in _BY_FILE:
             self._stage_files(table, staged, step, rewrites=kind == "REWRITE")
         else:
@@ -90,8 +96,7 @@ class AgainstPyiceberg(AgainstTables):
         try:
             staged.commit_transaction()
         except (CommitFailedException, ValidationException):
-            expected = step.expected
-            return expected if expected is not None and expected.word == "conflict" else Outcome("conflict")
+            return refused(step)
         return Outcome("ok")
 
 

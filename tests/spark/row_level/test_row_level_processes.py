@@ -104,7 +104,8 @@ def test_what_many_processes_did_has_a_serial_order(lake: Lake, shared_catalog: 
     ]
     told = [process.communicate(timeout=SECONDS + 600) for process in running]
     assert [process.returncode for process in running] == [0] * PROCESSES, [error[-2000:] for _, error in told]
-    commands = sum(json.loads(out.splitlines()[-1])["commands"] for out, _ in told)
+    each = [json.loads(out.splitlines()[-1]) for out, _ in told]
+    commands, reruns = sum(one["commands"] for one in each), sum(one["reruns"] for one in each)
     table = open_catalog(shared_catalog, str(tmp_path)).load_table("default.busy")
 
     def read(snapshot_id: int) -> list[tuple[int, int]]:
@@ -112,5 +113,7 @@ def test_what_many_processes_did_has_a_serial_order(lake: Lake, shared_catalog: 
         return list(zip(rows["k"].to_pylist(), rows["v"].to_pylist(), strict=True))
 
     counts = workload.check_history(table, read)
+    swaps = workload.lost_swaps(table)
+    print(f"\n{commands} commands, {sum(counts.values())} commits {counts}, {reruns} re-runs, {swaps} swaps lost")
     assert PROCESSES <= sum(counts.values()) <= commands
     assert remove_orphan_files(table, older_than_ms=2**62, dry_run=True, allow_young=True).files == ()

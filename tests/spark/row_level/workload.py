@@ -137,6 +137,12 @@ def check_history(table: Table, read: Callable[[int], list[tuple[int, int]]]) ->
     return counts
 
 
+def lost_swaps(table: Table) -> int:
+    """How many swaps the commits of a table lost before they won, as its snapshots tell."""
+    said = [snapshot.summary.additional_properties for snapshot in table.metadata.snapshots if snapshot.summary]
+    return sum(int(one.get("lakeproof.retries", 0)) for one in said)
+
+
 def main() -> None:
     """A writer in a process of its own: catalog, warehouse, table, seed, seconds."""
     from lakeproof.spark.lake import connect
