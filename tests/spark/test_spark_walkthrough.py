@@ -35,7 +35,7 @@ def test_the_walk_through_on_the_original_data(lake: Lake, tmp_path: Path) -> No
     walk(lake, Path(os.environ["LAKEPROOF_STORE_SALES"]), tmp_path / "out", "original")
 
 
-def walk(lake: Lake, source: Path, out: Path, name: str) -> None:
+def walk(lake: Lake, source: Path, out: Path | str, name: str) -> None:
     def count(where: str = "", before: str = "") -> int:
         found = lake.sql(f"{before} select count(*) from {name}_out {where}").collect()
         return int(found[0][0])
