@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lakeproof.cli.main import main
-from lakeproof.cli.replay import trace_at
+from lakeproof.cli.replay import show, trace_at
 
 
 def written(folder: Path, name: str, text: str) -> str:
@@ -78,3 +78,19 @@ def test_both_forms_of_a_trace_are_one_scenario(capsys: pytest.CaptureFixture[st
     assert main([*told, "--itf", str(itf), "--scenario", str(text)]) == 1
     capsys.readouterr()
     assert trace_at(itf).steps == trace_at(text).steps
+
+
+def test_what_came_of_every_step_is_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = (
+        "table   merge-on-read, snapshot isolation, format v2, columns k v\npolicy  iceberg-spark\nrows    0 a\n\n"
+        "w1  scan  DELETE FROM t WHERE k = 0\nw1  commit  ok\nrows  none\n"
+    )
+    scenario = trace_at(Path(written(tmp_path, "trace.txt", text)))
+    differs = [{"line": 6, "what": "w1 commit", "expected": "ok", "got": "conflict"}]
+    show({"on": "pyiceberg", "applies": True, "agrees": False, "differences": differs}, scenario, "pyiceberg")
+    assert capsys.readouterr().out.splitlines() == [
+        f"differs  {tmp_path}/trace.txt on pyiceberg",
+        "  w1  scan      DELETE FROM t WHERE k = 0",
+        "  w1  commit    conflict    ← the trace says ok",
+        "  rows          none",
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ from lakeproof.models.iceberg import configured
 from lakeproof.peers.replaying import IMPLEMENTATIONS, replaying
 from lakeproof.scenarios.against_model import DoesNotApply
 from lakeproof.scenarios.from_trace import scenario_text
-from lakeproof.scenarios.run import Difference, differences
-from lakeproof.scenarios.text import Scenario, parse
+from lakeproof.scenarios.run import Difference, differences, expected_under
+from lakeproof.scenarios.text import Line, Rows, Scenario, Seen, parse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit 0: it agrees; 1: it differs; 3: the trace does not apply."""
+    logging.getLogger("pyiceberg").setLevel(logging.ERROR)  # that it tries a lost swap again is no news
     scenario = trace_at(Path(args.trace))
     policy = read_policy(args.policy if args.on == "lakeproof" else args.on)  # another engine has its own
     try:
@@ -49,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(result)
     else:
-        show(result, scenario)
+        show(result, scenario, policy.name)
     return UNKNOWN if not result["applies"] else DONE if result["agrees"] else DIFFERS
 
 
@@ -82,13 +84,27 @@ def trace_at(path: Path) -> Scenario:
     return parse(scenario_text(config, trace, "replayed"), name=str(path))
 
 
-def show(result: dict[str, Any], scenario: Scenario) -> None:
-    """A line for people, and one for each difference."""
+def show(result: dict[str, Any], scenario: Scenario, policy: str) -> None:
+    """The verdict, then every step with what came of it; where that is not what the trace says, both."""
+    out = console()
     if not result["applies"]:
-        console().print(f"does not apply  {scenario.name} on {result['on']}: {result['because']}", markup=False)
+        out.print(f"does not apply  {scenario.name} on {result['on']}: {result['because']}", markup=False)
         return
-    verdict = "agrees " if result["agrees"] else "differs"
-    console().print(f"{verdict}  {scenario.name} on {result['on']}", markup=False)
-    for one in result["differences"]:
-        line = f"         line {one['line']}: {one['what']} is «{one['got']}», the trace says «{one['expected']}»"
-        console().print(line, markup=False)
+    verdict = "agrees" if result["agrees"] else "differs"
+    out.print(f"{verdict}  {scenario.name} on {result['on']}", markup=False)
+    other = {one["line"]: one for one in result["differences"]}
+    for line in expected_under(scenario, policy):
+        found = other.get(line.line)
+        said = f"{found['got']}    ← the trace says {found['expected']}" if found else None
+        out.print(f"  {told(line, said)}", markup=False)
+
+
+def told(line: Line, said: str | None = None) -> str:
+    """A line of a scenario; `said` is what came of it, if not what it says itself."""
+    if isinstance(line, Rows):
+        rows = "; ".join(" ".join(map(str, row)) for row in line.rows) or "none"
+        return f"{'rows':<14}{said or rows}"
+    if isinstance(line, Seen):
+        return f"{line.what:<14}{said or ' '.join(line.names) or 'none'}"
+    answer = said or (str(line.expected) if line.expected is not None else line.text)
+    return f"{line.actor:<4}{line.verb:<10}{answer}".rstrip()
