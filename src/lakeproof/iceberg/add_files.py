@@ -7,8 +7,11 @@ else from their footers when every row has one value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 from urllib.parse import unquote
+from zoneinfo import ZoneInfo
 
 import pyarrow.parquet as pq
 from pyarrow.fs import FileSelector, FileType
@@ -18,7 +21,16 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import PartitionField
 from pyiceberg.table import Table
 from pyiceberg.transforms import BucketTransform, IdentityTransform
-from pyiceberg.types import PrimitiveType
+from pyiceberg.types import (
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    PrimitiveType,
+    TimestampType,
+    TimestamptzType,
+)
+from pyiceberg.utils.datetime import date_to_days, datetime_to_micros
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.commit import Committed
@@ -32,8 +44,11 @@ NAME_MAPPING = "schema.name-mapping.default"
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 
-def add_files(table: Table, paths: Iterable[str], options: Options = DEFAULTS) -> Committed:
-    """One snapshot that adopts the Parquet files at these paths; a folder means every Parquet file below it."""
+def add_files(table: Table, paths: Iterable[str], options: Options = DEFAULTS, *, time_zone: str = "UTC") -> Committed:
+    """One snapshot that adopts the Parquet files at these paths; a folder means every Parquet file below it.
+
+    `time_zone` is the one in which a folder's name tells an instant.
+    """
     place = f"table {'.'.join(table.name())}"
     with spoken(place):
         found = sorted({path for given in paths for path in _files_at(table, given)})
@@ -42,7 +57,7 @@ def add_files(table: Table, paths: Iterable[str], options: Options = DEFAULTS) -
     live = set(plan(table).files["path"].to_pylist()) & set(found)
     if live:
         raise InvalidInput(f"{len(live)} of the files are in the table already", place=min(live))
-    files = _adopted(table, found)
+    files = _adopted(table, found, time_zone)
     if NAME_MAPPING not in table.properties:
         table = alter_properties(table, {NAME_MAPPING: table.schema().name_mapping.model_dump_json()})
     return append(table, files, options)
@@ -67,14 +82,15 @@ def _files_at(table: Table, given: str) -> Iterator[str]:
             yield spelled.rstrip("/") + each.path[len(path) :]
 
 
-def _adopted(table: Table, paths: Sequence[str]) -> list[DataFile]:
+def _adopted(table: Table, paths: Sequence[str], time_zone: str) -> list[DataFile]:
     reader = FooterReader(table.schema(), table.properties)
     written = []
     for path in paths:
         with spoken(f"file {path}"), table.io.new_input(path).open() as stream:
             footer = pq.read_metadata(stream)
         _check_columns(table, path, footer, reader)
-        written.append(WrittenFile(path, tuple(_value(table, path, footer, reader, f) for f in table.spec().fields)))
+        parts = [_value(table, path, footer, reader, field, time_zone) for field in table.spec().fields]
+        written.append(WrittenFile(path, tuple(parts)))
     return data_files_from_footers(table, written)
 
 
@@ -89,14 +105,16 @@ def _check_columns(table: Table, path: str, footer: pq.FileMetaData, reader: Foo
         )
 
 
-def _value(table: Table, path: str, footer: pq.FileMetaData, reader: FooterReader, field: PartitionField) -> Any:
+def _value(
+    table: Table, path: str, footer: pq.FileMetaData, reader: FooterReader, field: PartitionField, time_zone: str
+) -> Any:
     """The file's one value of a partition field."""
     source = table.schema().find_field(field.source_id)
     kind = source.field_type
     assert isinstance(kind, PrimitiveType)
     folder = _folder_value(path, source.name if isinstance(field.transform, IdentityTransform) else field.name)
     if folder is not None and isinstance(field.transform, IdentityTransform):
-        return None if folder == NULL_FOLDER else _from_text(kind, folder, path)
+        return None if folder == NULL_FOLDER else _from_text(kind, folder, path, time_zone)
     metrics = reader.metrics(footer)
     low, high = (metrics[key].get(field.source_id) for key in ("lower_bounds", "upper_bounds"))
     nulls, values = (metrics[key].get(field.source_id) for key in ("null_value_counts", "value_counts"))
@@ -121,8 +139,29 @@ def _folder_value(path: str, column: str) -> str | None:
     return None
 
 
-def _from_text(kind: PrimitiveType, text: str, path: str) -> Any:
+def _from_text(kind: PrimitiveType, text: str, path: str, time_zone: str) -> Any:
+    """The value of a folder's name, as Iceberg stores it."""
     try:
+        match kind:
+            case DateType():
+                return date_to_days(date.fromisoformat(text))
+            case TimestampType() | TimestamptzType():
+                moment = datetime.fromisoformat(text)
+                known = isinstance(kind, TimestampType) or moment.tzinfo is not None
+                return datetime_to_micros(moment if known else _in_zone(moment, time_zone))
+            case DecimalType():
+                value = Decimal(text).quantize(Decimal(1).scaleb(-kind.scale))
+                if value != Decimal(text):
+                    raise ValueError("it has more digits than the type")
+                return value
+            case FloatType() | DoubleType():
+                return float(text.replace("Infinity", "inf"))
         return partition_to_py(kind, text)
-    except (ValueError, ArithmeticError) as error:
-        raise InvalidInput(f"`{text}` is not a value of type {kind}", place=path) from error
+    except (ValueError, ArithmeticError, KeyError) as error:  # a time zone that is not known is a KeyError
+        raise InvalidInput(f"`{text}` is not a value of type {kind}", place=path, hint=str(error)) from error
+
+
+def _in_zone(moment: datetime, time_zone: str) -> datetime:
+    if time_zone[0] in "+-":
+        return datetime.fromisoformat(f"{moment.isoformat()}{time_zone}")
+    return moment.replace(tzinfo=ZoneInfo(time_zone))

@@ -15,7 +15,7 @@ def epoch_millis(gateway: Gateway, instant: Any) -> int:
     text = str(instant).strip()
     if text.isdigit() and len(text) > 8:
         return int(text)
-    zone = str(gateway.spark.conf.get("spark.sql.session.timeZone"))
+    zone = session_zone(gateway)
     times = gateway.module(f"{CATALYST}util.DateTimeUtils")
     read = times.stringToTimestamp(
         gateway.jvm.org.apache.spark.unsafe.types.UTF8String.fromString(text), times.getZoneId(zone)
@@ -24,3 +24,8 @@ def epoch_millis(gateway: Gateway, instant: Any) -> int:
         hint = "write '2024-01-31 12:00:00.000' or epoch milliseconds"
         raise InvalidInput(f"`{text}` is not a time", place=f"time zone {zone}", hint=hint)
     return int(read.get()) // 1000
+
+
+def session_zone(gateway: Gateway) -> str:
+    """The time zone in which the session writes and reads times without one."""
+    return str(gateway.spark.conf.get("spark.sql.session.timeZone"))

@@ -9,6 +9,7 @@ from lakeproof.iceberg.add_files import add_files
 from lakeproof.iceberg.tables import PartitionBy, create_table, drop_table
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.gateway import CATALYST, Gateway, items_of
+from lakeproof.spark.instants import session_zone
 from lakeproof.spark.names import managed, qualified, spark_has
 from lakeproof.spark.paths import from_spark
 from lakeproof.spark.types import to_iceberg_schema
@@ -31,7 +32,7 @@ def migrate(engine: Engine, name: str) -> int:
     schema = to_iceberg_schema(gateway.spark.table(full).schema)
     made = create_table(engine.catalog, full, schema, partition_by=parts, location=location)
     try:
-        done = add_files(made, [made.location()])
+        done = add_files(made, [made.location()], time_zone=session_zone(gateway))
     except BaseException:
         drop_table(engine.catalog, full)
         raise

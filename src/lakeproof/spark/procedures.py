@@ -24,7 +24,7 @@ from lakeproof.iceberg.refs import (
 from lakeproof.iceberg.rewrite_manifests import rewrite_manifests
 from lakeproof.iceberg.types import Table
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.instants import epoch_millis
+from lakeproof.spark.instants import epoch_millis, session_zone
 from lakeproof.spark.local_rows import local_rows
 from lakeproof.spark.migrate import migrate
 from lakeproof.spark.names import qualified
@@ -157,7 +157,7 @@ def _drop(kind: str) -> Callable[..., list[Row]]:
 def _add_files(engine: Engine, table: str, source_table: str) -> list[Row]:
     """`source_table` is a path, or Spark's `parquet.`path`` form."""
     path = source_table.strip("`").removeprefix("parquet.").strip("`")
-    done = add_files(_table(engine, table), [path])
+    done = add_files(_table(engine, table), [path], time_zone=session_zone(engine.gateway))
     snapshot = done.table.snapshot_by_id(done.snapshot_id) if done.snapshot_id is not None else None
     said = snapshot.summary.additional_properties if snapshot is not None and snapshot.summary else {}
     return [(int(said.get("added-data-files", 0)), int(said.get("added-records", 0)))]
