@@ -27,11 +27,18 @@ from lakeproof.iceberg.recent import Recent
 PATH_FIELD, POSITION_FIELD = 2147483546, 2147483545
 SCHEMA = pa.schema(
     [
-        pa.field("file_path", pa.string(), False, {"PARQUET:field_id": str(PATH_FIELD)}),
+        pa.field("file_path", pa.dictionary(pa.int32(), pa.string()), False, {"PARQUET:field_id": str(PATH_FIELD)}),
         pa.field("pos", pa.int64(), False, {"PARQUET:field_id": str(POSITION_FIELD)}),
     ]
 )
 Positions = npt.NDArray[np.int64]
+# Neighbouring positions differ by little, and the path is one. Other readers need not hear of our dictionary.
+_AS_WRITTEN: dict[str, Any] = {
+    "compression": "zstd",
+    "use_dictionary": ["file_path"],
+    "column_encoding": {"pos": "DELTA_BINARY_PACKED"},
+    "store_schema": False,
+}
 _recent_positions: Recent[dict[str, Positions]] = Recent(256)
 
 
@@ -41,9 +48,10 @@ def write_position_deletes(
     """A delete file that names rows of one data file: sorted, with exact bounds, in the data file's partition."""
     rows = np.unique(np.asarray(positions, np.int64))
     target = table.location_provider().new_data_location(f"{uuid.uuid4()}-deletes.parquet")
-    names = pa.DictionaryArray.from_arrays(np.zeros(len(rows), np.int32), pa.array([path])).cast(pa.string())
+    names = pa.DictionaryArray.from_arrays(np.zeros(len(rows), np.int32), pa.array([path]))
     with spoken(f"file {target}"), table.io.new_output(target).create() as stream:
-        pq.write_table(pa.Table.from_arrays([names, pa.array(rows)], schema=SCHEMA), stream, compression="zstd")
+        pq.write_table(pa.Table.from_arrays([names, pa.array(rows)], schema=SCHEMA), stream, **_AS_WRITTEN)
+    _recent_positions.get(target, lambda: {path: rows})
     with table.io.new_input(target).open() as stream:
         size = stream.seek(0, 2)
     ends = [to_bytes(LongType(), int(row)) for row in (rows[0], rows[-1])]
@@ -92,7 +100,8 @@ def _positions_at(io: FileIO, path: str, file_format: str) -> dict[str, Position
         if file_format == "ORC":
             table = orc.ORCFile(pa.BufferReader(stream.read())).read(columns=["file_path", "pos"])
         elif file_format == "PARQUET":
-            table = pq.read_table(pa.BufferReader(stream.read()), columns=["file_path", "pos"], partitioning=None)
+            read = {"columns": ["file_path", "pos"], "partitioning": None, "read_dictionary": ["file_path"]}
+            table = pq.read_table(pa.BufferReader(stream.read()), **read)
         else:
             raise ValueError(f"delete files of format {file_format} cannot be read")
     return grouped(table["file_path"], table["pos"])
@@ -100,8 +109,11 @@ def _positions_at(io: FileIO, path: str, file_format: str) -> dict[str, Position
 
 def grouped(paths: pa.ChunkedArray, positions: pa.ChunkedArray) -> dict[str, Positions]:
     """Positions by path, ascending."""
-    encoded = pc.dictionary_encode(paths.combine_chunks())
+    whole = paths.combine_chunks()
+    encoded = whole if pa.types.is_dictionary(whole.type) else pc.dictionary_encode(whole)
     codes, rows = np.asarray(encoded.indices), positions.to_numpy()
+    if len(encoded.dictionary) == 1 and bool(np.all(rows[1:] > rows[:-1])):  # of one data file, sorted: the usual case
+        return {encoded.dictionary[0].as_py(): rows}
     order = np.lexsort((rows, codes))
     cuts = np.flatnonzero(np.diff(codes[order])) + 1
     names = encoded.dictionary.to_pylist()

@@ -1,7 +1,7 @@
 """Deleted rows are left out of a scan: positions by a bitmap that each file carries, values by an anti-join.
 
-A bitmap is a hidden partition column of its file, seven bits to the byte so that built-in functions can test one; no
-join is needed. Where bitmaps would grow large, rows are compared with a list of packed positions instead.
+A bitmap is a hidden partition column of its file, of which each row reads the word with its own bit; no join is needed.
+Where bitmaps would grow large, rows are compared with a list of packed positions instead.
 """
 
 from __future__ import annotations
@@ -11,20 +11,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakeproof.iceberg.delete_files import deleted_positions, read_equality_deletes
 from lakeproof.iceberg.planning import ScanPlan
 from lakeproof.spark.file_index import Group, ManagedFileIndex, ScanSource
-from lakeproof.spark.gateway import SOURCES, Gateway
+from lakeproof.spark.gateway import CATALYST, SOURCES, Gateway
 
 ROW_INDEX = "_tmp_metadata_row_index"  # Spark's reader fills a data column of this name with the row's position
 DELETED, FILE, GROUP = "_lakeproof_deleted", "_lakeproof_file", "_lakeproof_group"
 BITMAP_LIMIT = 256 * 1024 * 1024  # bytes of all bitmaps of a table; they travel with every split
 FILES_LIMIT = 1_000  # files with a bitmap: each costs a few calls to the JVM
 _SHIFT = 40
-_BITS = np.array([1, 2, 4, 8, 16, 32, 64], np.uint8)
 
 
 class EqualityDeletes(NamedTuple):
@@ -57,7 +56,7 @@ def find_deletes(source: ScanSource) -> Deletes | None:
     paths = planned.files["path"].to_pylist()
     groups, equality = _equality(source, planned, paths)
     touched = [rows for rows, deletes in zip(*_rows_and_deletes(planned), strict=True) if deletes]
-    by_bitmap = len(touched) <= FILES_LIMIT and sum(touched) // 7 <= BITMAP_LIMIT
+    by_bitmap = len(touched) <= FILES_LIMIT and sum(touched) // 8 <= BITMAP_LIMIT
     packed = None if by_bitmap else _packed(source, planned, paths)
     return Deletes(by_bitmap, {path: n for n, path in enumerate(paths)}, groups, equality, packed)
 
@@ -94,26 +93,38 @@ class DeletingFileIndex(ManagedFileIndex):
 
 
 def bitmap(positions: Any) -> bytes:
-    """Bit `p % 7` of byte `p // 7` is set for every deleted position `p`."""
-    bits = np.zeros((int(positions[-1]) // 7 + 1, 7), np.uint8)
+    """Bit `p % 32` of the big-endian word `p // 32` is set for every deleted position `p`."""
+    bits = np.zeros((int(positions[-1]) // 32 + 1, 32), np.uint8)
     bits.reshape(-1)[positions] = 1
-    return bytes((bits * _BITS).sum(1, dtype=np.uint8))
+    return np.packbits(bits[:, ::-1]).tobytes()
 
 
-def is_live() -> str:
-    """SQL that is true where the row's bit is not set."""
-    byte = f"ascii(cast(substr({DELETED}, cast({ROW_INDEX} div 7 as int) + 1, 1) as string))"
-    return (
-        f"({DELETED} is null or {ROW_INDEX} >= length({DELETED}) * 7 "
-        f"or getbit({byte}, cast({ROW_INDEX} % 7 as int)) = 0)"
+def is_live(spark: SparkSession) -> Column:
+    """True where the row's bit is not set.
+
+    No function of Spark's reads a word of a binary without making an object for each row; Hadoop has a static method.
+    """
+    jvm, expressions = spark._jvm, f"{CATALYST}expressions."
+    columns = getattr(jvm, "org.apache.spark.sql.classic.ExpressionUtils")
+    given = [F.col(DELETED), F.expr(f"shiftleft(cast(shiftright({ROW_INDEX}, 5) as int), 2)")]
+    defaults = getattr(getattr(jvm, f"{expressions}objects.StaticInvoke$"), "MODULE$")
+    word = getattr(jvm, f"{expressions}objects.StaticInvoke")(
+        jvm.java.lang.Class.forName("org.apache.hadoop.io.WritableComparator"),
+        jvm.org.apache.spark.sql.types.DataTypes.IntegerType,
+        "readInt",
+        jvm.PythonUtils.toSeq([columns.expression(column._jc) for column in given]),
+        *[getattr(defaults, f"apply$default${number}")() for number in range(5, 10)],
     )
+    bit = F.call_function("shiftrightunsigned", Column(columns.column(word)), F.expr(f"cast({ROW_INDEX} & 31 as int)"))
+    outside = F.expr(f"{DELETED} is null or {ROW_INDEX} >= length({DELETED}) * 8L")
+    return outside | (bit.bitwiseAND(1) == 0)
 
 
 def without_deleted(rows: DataFrame, deletes: Deletes, columns: dict[int, str]) -> DataFrame:
     """The rows of a scan that no delete file removes; `columns` names the scan's columns by field id."""
     spark = rows.sparkSession
     if deletes.by_bitmap:
-        rows = rows.filter(is_live())
+        rows = rows.filter(is_live(spark))
     elif deletes.packed is not None:
         gone = spark.createDataFrame(deletes.packed)
         packed = F.shiftleft(F.col(FILE).cast("long"), _SHIFT).bitwiseOR(F.col(ROW_INDEX))

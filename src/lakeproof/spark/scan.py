@@ -40,26 +40,37 @@ class Scans:
     def of(self, table: Table, *, snapshot_id: int | None = None, time_travel: bool = False) -> Scan:
         """The scan of a snapshot (`None`: the table has none yet); time travel reads with the schema of that time."""
         schema = _schema_at(table, snapshot_id) if time_travel else table.schema()
-        # The columns' spelling depends on the schema that is read and on all that the table has had.
-        schemas = f"{schema.schema_id} of {table.metadata.current_schema_id}"
-        key = f"{'.'.join(table.name())} {table.metadata.table_uuid}@{snapshot_id} schema {schemas}"
+        key = _key(table, schema, snapshot_id)
         with self._lock:
             found = self._scans.get(key)
             if found is None:
                 found = self._scans[key] = self._scan(table, schema, snapshot_id, key)
-                self.sources[key] = found.source
-                for kept in (self._scans, self.sources):
-                    while len(kept) > 200:
-                        kept.popitem(last=False)
+                while len(self._scans) > 200:
+                    self._scans.popitem(last=False)
             self._scans.move_to_end(key)
             return found
 
+    def source_of(self, table: Table, snapshot_id: int | None) -> ScanSource:
+        """What plans a snapshot, read with the current schema; Spark is asked nothing."""
+        with self._lock:
+            return self._source(table, table.schema(), snapshot_id, _key(table, table.schema(), snapshot_id))
+
+    def _source(self, table: Table, schema: Schema, snapshot_id: int | None, key: str) -> ScanSource:
+        found = self.sources.get(key)
+        if found is None:
+            head = table.current_snapshot()
+            at_head = snapshot_id == (None if head is None else head.snapshot_id) and schema == table.schema()
+            planning = table.schema() if at_head else _schema_at(table, snapshot_id)
+            known = metadata_names(scan_columns(schema, history_of(table)), planning)
+            found = self.sources[key] = ScanSource(table, snapshot_id, known, key, at_head=at_head)
+            while len(self.sources) > 200:
+                self.sources.popitem(last=False)
+        self.sources.move_to_end(key)
+        return found
+
     def _scan(self, table: Table, schema: Schema, snapshot_id: int | None, key: str) -> Scan:
         columns = scan_columns(schema, history_of(table))
-        head = table.current_snapshot()
-        at_head = snapshot_id == (None if head is None else head.snapshot_id) and schema == table.schema()
-        known = metadata_names(columns, table.schema() if at_head else _schema_at(table, snapshot_id))
-        source = ScanSource(table, snapshot_id, known, key, at_head=at_head)
+        source = self._source(table, schema, snapshot_id, key)
         deletes = find_deletes(source) if _may_have_deletes(table, snapshot_id) else None
         parts = [self._portion(source, schema, columns, deletes, portion) for portion in portions_of(source)]
         rows = parts[0]
@@ -130,6 +141,12 @@ class Scans:
         )
         described = catalog_table(gateway, index.source, relation.schema())
         return gateway.dataframe(gateway.module(f"{SOURCES}LogicalRelation").apply(relation, described))
+
+
+def _key(table: Table, schema: Schema, snapshot_id: int | None) -> str:
+    """The columns' spelling depends on the schema that is read and on all that the table has had."""
+    schemas = f"{schema.schema_id} of {table.metadata.current_schema_id}"
+    return f"{'.'.join(table.name())} {table.metadata.table_uuid}@{snapshot_id} schema {schemas}"
 
 
 def catalog_table(gateway: Gateway, source: ScanSource, schema: Any) -> Any:

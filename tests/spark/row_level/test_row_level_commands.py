@@ -201,20 +201,36 @@ def test_structs_lists_and_maps_survive(lake: Lake, name: str, warehouse: Path, 
     assert [(i, tuple(s.values()), ls, dict(m)) for i, s, ls, m in sorted(read, key=lambda row: row[0])] == expected
 
 
-def test_much_is_written_by_spark_and_little_by_the_driver(
-    lake: Lake, name: str, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "limits",
+    [
+        pytest.param({"SMALL_BYTES": -1}, id="few rows come to the driver"),
+        pytest.param({"SMALL_BYTES": -1, "FEW_ROWS": 0}, id="a write tells the places"),
+        pytest.param({"SMALL_BYTES": -1, "FEW_ROWS": 0, "MOST_TOLD": -1}, id="Spark keeps the rows"),
+    ],
+)
+def test_many_rows_are_written_by_spark_and_few_by_the_driver(
+    lake: Lake, name: str, warehouse: Path, monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]
 ) -> None:
     create(lake, name, "merge-on-read", by="truncate(1, name)")
     lake.sql(f"insert into {name} select cast(id as int), concat(char(97 + id % 3), id), 0 from range(12)")
-    monkeypatch.setattr(new_rows, "SMALL_BYTES", -1)
+    for limit, value in limits.items():
+        monkeypatch.setattr(new_rows, limit, value)
     lake.sql(f"update {name} set name = concat('z', id), v = id where id % 4 = 0")
     lake.sql(
         f"merge into {name} t using (select id * 2 as id, 'm' as name, 5 as v from range(8)) s on t.id = s.id "
-        "when matched then update set v = s.v when not matched then insert *"
+        "when matched and t.id = 2 then delete when matched and t.id <> 10 then update set v = s.v "
+        "when not matched then insert *"
     )
+    twice = f"merge into {name} t using (select id div 2 as id from range(8)) s on t.id = s.id when matched then "
+    files = {path.name for path in (warehouse / "default" / name / "data").rglob("*.parquet")}
+    with pytest.raises(InvalidInput, match="two source rows of the MERGE match one row"):
+        lake.sql(f"{twice} update set v = 9")
+    assert {path.name for path in (warehouse / "default" / name / "data").rglob("*.parquet")} == files
     assert not lake.spark.catalog._jcatalog.isCached(name)
     named = {i: f"z{i}" if i % 4 == 0 else f"{'abc'[i % 3]}{i}" for i in range(12)}
-    expected = [(i, named.get(i, "m"), 5 if i % 2 == 0 else 0) for i in (*range(12), 12, 14)]
+    kept = [i for i in (*range(12), 12, 14) if i != 2]
+    expected = [(i, named.get(i, "m"), 5 if i % 2 == 0 and i != 10 else 0) for i in kept]
     assert as_pyiceberg_reads(warehouse, name) == in_order(expected)
 
 

@@ -14,7 +14,7 @@ from lakeproof.format import DataFile
 from lakeproof.iceberg.predicates import from_filter
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.row_level.asked import Asked, condition_of
-from lakeproof.spark.row_level.new_rows import NewRows
+from lakeproof.spark.row_level.new_rows import NewRows, Read
 from lakeproof.spark.row_level.places import Found, PlacedScan, places_in
 
 
@@ -55,11 +55,12 @@ def rows_read(scan: PlacedScan, said: Asked, targets: Found) -> Found:
     return without(found, targets)
 
 
-def bytes_read(scan: PlacedScan, said: Asked) -> int:
-    """The bytes of the files that the target's predicate leaves."""
+def amount_read(scan: PlacedScan, said: Asked) -> Read:
+    """How much the files hold that the target's predicate leaves."""
     if said.target is None:
-        return 0
-    return scan.files.source.planned(from_filter(said.target, scan.files.source.table.schema())).bytes_kept
+        return Read(0, 0)
+    planned = scan.files.source.planned(from_filter(said.target))
+    return Read(planned.bytes_kept, planned.rows_kept)
 
 
 def without(found: Found, others: Found) -> Found:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -18,16 +15,19 @@ from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS
 from lakeproof.iceberg.types import Table
 from lakeproof.spark.engine import Engine
+from lakeproof.spark.gateway import items_of
 from lakeproof.spark.row_level.asked import Asked, asked
-from lakeproof.spark.row_level.effect import Effect, bytes_read, conflict_filter, named, rows_read, without
-from lakeproof.spark.row_level.merge_keys import key_conditions
-from lakeproof.spark.row_level.new_rows import NEW, required, take
-from lakeproof.spark.row_level.places import PLACE, PlacedScan, placed_scan
+from lakeproof.spark.row_level.effect import Effect, amount_read, conflict_filter, named, rows_read, without
+from lakeproof.spark.row_level.merge_keys import Keys, hinted, keys_of, only_matching
+from lakeproof.spark.row_level.new_rows import FATE, GONE, READ, WRITTEN, Taken, required, take
+from lakeproof.spark.row_level.places import PLACE, Found, PlacedScan, placed_scan
 from lakeproof.spark.row_level.update import given_columns
 from lakeproof.spark.types import to_spark_schema
 from lakeproof.sql.statements import Merge, MergeClause
 
 _SOURCE, _CLAUSE = "_lakeproof_source", "_lakeproof_clause"
+_PLAIN_NODES = ("LocalRelation", "LogicalRelation", "Range", "Project", "Filter", "Union")
+_LEVEL = StorageLevel.MEMORY_AND_DISK
 _MATCHED, _NEW_KEYS, _NO_SOURCE = "matched", "not matched", "not matched by source"
 
 
@@ -54,38 +54,48 @@ def merge_effect(engine: Engine, table: Table, name: str, statement: Merge, poli
             kept.withColumn(_SOURCE, F.lit(True)).alias(source_name),
             source_name,
         )
-        rows = _outcomes(engine, table, sides, statement)
+        rows, at_most = _outcomes(engine, table, sides, statement)
         said = Asked(asked(engine, table, rows, scan.files).target, read_by_source)
-        taken = take(table, rows, bytes_read=bytes_read(scan, said) + _bytes(plain))
+        read = amount_read(scan, said)
+        read = read._replace(bytes=read.bytes + _bytes(plain))
+        taken = take(engine, table, rows, read=read, at_most=read.rows if at_most is None else at_most)
     finally:
-        kept.unpersist()
-    _refuse_ambiguous(taken.told, statement.clauses)
-    acted = taken.told.filter(pc.is_valid(taken.told[_CLAUSE]))
-    targets = scan.found(pc.drop_null(acted[PLACE].combine_chunks()))
-    reads = _reads(scan, said, taken.told, targets)
+        if kept is not plain:
+            kept.unpersist()
+    try:
+        _refuse_ambiguous(taken)
+        targets = scan.found(np.concatenate([taken.places[WRITTEN], taken.places[GONE]]))
+        reads = _reads(scan, said, taken, targets)
+    except BaseException:
+        taken.discard(engine.gateway)
+        raise
     wanted = conflict_filter(said, policy) if policy.filters_by_all_reads else ALWAYS
     return Effect(targets, taken.new, reads, wanted)
 
 
-def _outcomes(engine: Engine, table: Table, sides: _Sides, statement: Merge) -> DataFrame:
-    """One row for each pair that a clause acts on, or that was matched in vain."""
+def _outcomes(engine: Engine, table: Table, sides: _Sides, statement: Merge) -> tuple[DataFrame, int | None]:
+    """One row for each pair that a clause acts on, or that was matched in vain; and about how many have a place."""
     kinds = {clause.when for clause in statement.clauses}
-    target = sides.target
+    target, keys = sides.target, Keys()
     if _NO_SOURCE not in kinds:  # rows without a source row do not matter: their files need not be read
-        target = reduce(DataFrame.filter, key_conditions(engine, target, sides.source, statement.on), target)
+        keys = keys_of(engine, target, sides.source, statement.on)
+        target = only_matching(target, keys)
     how = {
         (False, False): "inner",
         (True, False): "right_outer",
         (False, True): "left_outer",
         (True, True): "full_outer",
     }[_NEW_KEYS in kinds, _NO_SOURCE in kinds]
-    joined = target.join(sides.source, F.expr(statement.on), how)
+    source = hinted(sides.source, keys.rows, preserved=_NEW_KEYS in kinds)
+    joined = target.join(source, F.expr(statement.on), how)
     chosen = joined.select("*", _clause(statement.clauses).alias(_CLAUSE))
     matched = F.col(PLACE).isNotNull() & F.col(_SOURCE).isNotNull()
     kept = chosen.filter(F.col(_CLAUSE).isNotNull() | (matched if _NEW_KEYS in kinds else F.lit(False)))
     writes = [number for number, clause in enumerate(statement.clauses) if clause.action != "delete"]
-    is_new = F.coalesce(F.col(_CLAUSE).isin(*writes), F.lit(False)) if writes else F.lit(False)
-    return kept.select(*_columns(table, sides, statement.clauses), F.col(PLACE), F.col(_CLAUSE), is_new.alias(NEW))
+    is_written = F.col(_CLAUSE).isin(*writes) if writes else F.lit(False)
+    fate = F.when(F.col(_CLAUSE).isNull(), READ).when(is_written, WRITTEN).otherwise(GONE)
+    rows = kept.select(*_columns(table, sides, statement.clauses), F.col(PLACE), fate.alias(FATE))
+    return rows, keys.rows
 
 
 def _clause(clauses: Sequence[MergeClause]) -> Column:
@@ -143,24 +153,20 @@ def _from_source(names: Sequence[str], sides: _Sides) -> dict[str, Column]:
     return {name: F.col(f"`{sides.source_name}`.`{there[name.lower()]}`") for name in names}
 
 
-def _refuse_ambiguous(told: pa.Table, clauses: Sequence[MergeClause]) -> None:
+def _refuse_ambiguous(taken: Taken) -> None:
     """Two source rows may not both rewrite one row; that both delete it is no contradiction."""
-    acted = told.filter(pc.and_(pc.is_valid(told[_CLAUSE]), pc.is_valid(told[PLACE])))
-    places, clause = acted[PLACE].to_numpy(), acted[_CLAUSE].to_numpy()
-    order = np.argsort(places, kind="stable")
-    same = np.flatnonzero(np.diff(places[order]) == 0)
-    rewrites = np.array([one.action != "delete" for one in clauses])
-    if len(same) and bool(np.any(rewrites[clause[order[same]]] | rewrites[clause[order[same + 1]]])):
+    rewritten = np.sort(taken.places[WRITTEN])
+    twice = bool(np.any(rewritten[1:] == rewritten[:-1]))
+    if twice or len(np.intersect1d(rewritten, taken.places[GONE])):
         raise InvalidInput(
             "two source rows of the MERGE match one row of the table",
             hint="let the source have one row for each key, for example with GROUP BY or row_number()",
         )
 
 
-def _reads(scan: PlacedScan, said: Asked, told: pa.Table, targets: Any) -> Any:
+def _reads(scan: PlacedScan, said: Asked, taken: Taken, targets: Found) -> Found:
     """Rows that were matched and left as they are, and what the source read of the table."""
-    in_vain = told.filter(pc.is_null(told[_CLAUSE]))
-    left = without(scan.found(pc.drop_null(in_vain[PLACE].combine_chunks())), targets)
+    left = without(scan.found(taken.places[READ]), targets)
     for path, positions in rows_read(scan, said, targets).items():
         left[path] = np.union1d(left[path], positions) if path in left else positions
     return left
@@ -171,9 +177,20 @@ def _query(engine: Engine, text: str) -> DataFrame:
 
 
 def _kept(source: DataFrame) -> DataFrame:
-    """The source, computed once; what is written in the statement itself needs no keeping."""
-    local = source._jdf.queryExecution().optimizedPlan().nodeName() == "LocalRelation"
-    return source if local else source.persist(StorageLevel.MEMORY_AND_DISK)
+    """The source, computed once; what gives the same rows each time need not be kept."""
+    return source if _is_repeatable(source._jdf.queryExecution().optimizedPlan()) else source.persist(_LEVEL)
+
+
+def _is_repeatable(plan: Any) -> bool:
+    """Whether the plan only takes, computes and leaves out rows of files and of local data, always the same ones."""
+    kind = plan.nodeName()
+    if kind.startswith("InMemoryRelation"):  # somebody keeps it already
+        return True
+    if kind not in _PLAIN_NODES or not plan.deterministic() or not plan.subqueries().isEmpty():
+        return False
+    if kind == "LogicalRelation" and plan.relation().getClass().getSimpleName() != "HadoopFsRelation":
+        return False
+    return all(_is_repeatable(child) for child in items_of(plan.children()))
 
 
 def _bytes(source: DataFrame) -> int:

@@ -1,50 +1,135 @@
 """Which target rows a MERGE can match at all: those whose key is among the source's, or between the least and greatest.
 
-Iceberg's own MERGE has no such predicate: every file is read, and every concurrent commit may conflict.
+Iceberg's own MERGE has no such predicate: every file is read, every row is shuffled, and every concurrent commit may
+conflict. Beyond a few hundred keys a Bloom filter of them keeps most rows without a partner out of the join.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.gateway import items_of
+from lakeproof.spark.gateway import CATALYST, Gateway, items_of
 
 MOST_KEYS = 200
+_FEW_ROWS = 10_000  # a source of so few rows brings its keys to the driver
+_BROADCAST_BYTES, _BUILD_BYTES = 32 * 1024 * 1024, 64 * 1024 * 1024  # of the whole source; of a shuffled part of it
+_LEAST_EXPECTED, _MOST_EXPECTED = 100_000, 4_000_000  # keys in a Bloom filter
 _WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
+_HASHED = (*_WHOLE_NUMBERS, "string", "date", "timestamp", "timestamp_ntz", "binary")  # equal values, equal hashes
 
 
-def key_conditions(engine: Engine, target: DataFrame, source: DataFrame, on: str) -> list[Column]:
-    """Conditions on the target, one for each `target column = source expression` of the ON clause."""
-    joined = target.join(source, F.expr(on), "inner")
-    pairs = list(_equalities(joined._jdf.queryExecution().analyzed(), target))
+class _Pair(NamedTuple):
+    """One equality of the ON clause; `column` is the target's, if its side is a plain one."""
+
+    target: Any
+    source: Any
+    column: str | None
+
+
+class Keys(NamedTuple):
+    """What the keys of a source say: conditions on the target, and its number of rows (`None`: not counted)."""
+
+    conditions: tuple[Column, ...] = ()
+    rows: int | None = None
+
+
+def keys_of(engine: Engine, target: DataFrame, source: DataFrame, on: str) -> Keys:
+    """The conditions that the equalities `target expression = source expression` of an ON clause allow."""
+    pairs = list(_equalities(target.join(source, F.expr(on), "inner")._jdf.queryExecution().analyzed(), target))
     if not pairs:
-        return []
-    expressions = engine.gateway.named("org.apache.spark.sql.classic.ExpressionUtils")
+        return Keys()
     names = [f"key_{number}" for number in range(len(pairs))]
-    keys = [Column(expressions.column(side)).alias(name) for (_, side), name in zip(pairs, names, strict=True)]
-    few = source.select(*keys).distinct().limit(MOST_KEYS + 1).toArrow()
-    if few.num_rows <= MOST_KEYS:
-        values = [sorted({v for v in few[name].to_pylist() if v is not None}, key=repr) for name in names]
-        return [
-            F.col(column).isin(*listed) if listed else F.lit(False)
-            for (column, _), listed in zip(pairs, values, strict=True)
-        ]
-    ends = source.select(*keys).agg(*[f(name).alias(f"{f.__name__}_{name}") for name in names for f in (F.min, F.max)])
-    row = ends.toArrow().to_pylist()[0]
-    least, most = [[row[f"{end}_{name}"] for name in names] for end in ("min", "max")]
-    return [
-        F.lit(False) if low is None else F.col(column).between(low, high)
-        for (column, _), low, high in zip(pairs, least, most, strict=True)
+    columns = [_as_column(engine, pair.source).alias(name) for pair, name in zip(pairs, names, strict=True)]
+    keys = source.select(*columns)
+    few = keys.limit(_FEW_ROWS + 1).toArrow()
+    if few.num_rows <= _FEW_ROWS and few.group_by(names).aggregate([]).num_rows <= MOST_KEYS:
+        listed = [(pair, few[name]) for pair, name in zip(pairs, names, strict=True) if pair.column]
+        return Keys(tuple(_among(pair, values) for pair, values in listed), few.num_rows)
+    return _between(engine, keys, pairs, names)
+
+
+def hinted(source: DataFrame, rows: int | None, *, preserved: bool) -> DataFrame:
+    """The source with the join that suits its size; a side whose every row must come out cannot be broadcast."""
+    if rows is None:
+        return source
+    size = rows * sum(_width(field.dataType.simpleString()) for field in source.schema.fields)
+    if size <= _BROADCAST_BYTES and not preserved:
+        return source.hint("broadcast")
+    parts = int(source.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+    return source.hint("shuffle_hash") if size <= _BUILD_BYTES * parts else source
+
+
+def _width(kind: str) -> int:
+    return 8 if kind in (*_WHOLE_NUMBERS, "double", "float", "date", "timestamp", "boolean") else 32
+
+
+def _among(pair: _Pair, values: pa.ChunkedArray) -> Column:
+    assert pair.column is not None
+    listed = sorted((value for value in pc.unique(values).to_pylist() if value is not None), key=repr)
+    return F.col(pair.column).isin(*listed) if listed else F.lit(False)
+
+
+def _between(engine: Engine, keys: DataFrame, pairs: Sequence[_Pair], names: Sequence[str]) -> Keys:
+    """One pass over the keys: how many, the ends of each, and a Bloom filter of all together."""
+    hashed = all(pair.source.dataType().simpleString() in _HASHED for pair in pairs)
+    found = [f(name).alias(f"{end}_{name}") for name in names for end, f in (("min", F.min), ("max", F.max))]
+    bloom = [_bloom(engine.gateway, keys, names).alias("bloom")] if hashed else []
+    told = keys.agg(F.count(F.lit(1)).alias("rows"), *found, *bloom).toArrow()
+    row = told.drop_columns(["bloom"]).to_pylist()[0] if hashed else told.to_pylist()[0]
+    conditions = [
+        F.lit(False)
+        if row[f"min_{name}"] is None
+        else F.col(pair.column).between(row[f"min_{name}"], row[f"max_{name}"])
+        for pair, name in zip(pairs, names, strict=True)
+        if pair.column
     ]
+    if hashed and told["bloom"].null_count == 0:
+        conditions.append(_might_contain(engine, told.select(["bloom"]), [pair.target for pair in pairs]))
+    return Keys(tuple(conditions), row["rows"])
 
 
-def _equalities(plan: Any, target: DataFrame) -> Iterator[tuple[str, Any]]:
-    """(target column, source expression) of the join's equalities whose target side is a plain column."""
+def _bloom(gateway: Gateway, keys: DataFrame, names: Sequence[str]) -> Column:
+    """Spark's own aggregate, which no function of its gives; sized by what the optimizer believes of the source."""
+    expressions = gateway.named("org.apache.spark.sql.classic.ExpressionUtils")
+    size = int(str(keys._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    expected = max(_LEAST_EXPECTED, min(_MOST_EXPECTED, size // 8))
+    kind = gateway.named(f"{CATALYST}expressions.aggregate.BloomFilterAggregate")
+    made = kind(expressions.expression(F.xxhash64(*names)._jc), expected)
+    return Column(expressions.column(made.toAggregateExpression()))
+
+
+def _might_contain(engine: Engine, bloom: pa.Table, sides: Sequence[Any]) -> Column:
+    """True where the target's keys may be in the filter, which is a subquery of one row: as a literal it would be
+
+    printed with every plan and sent with every predicate.
+    """
+    gateway = engine.gateway
+    expressions = gateway.named("org.apache.spark.sql.classic.ExpressionUtils")
+    held = gateway.spark.createDataFrame(bloom).scalar()
+    hashed = F.xxhash64(*[_as_column(engine, side) for side in sides])
+    kind = gateway.named(f"{CATALYST}expressions.BloomFilterMightContain")
+    return Column(expressions.column(kind(expressions.expression(held._jc), expressions.expression(hashed._jc))))
+
+
+def _as_column(engine: Engine, expression: Any) -> Column:
+    return Column(engine.gateway.named("org.apache.spark.sql.classic.ExpressionUtils").column(expression))
+
+
+def only_matching(target: DataFrame, keys: Keys) -> DataFrame:
+    """The rows of the target that the keys allow."""
+    return reduce(DataFrame.filter, keys.conditions, target)
+
+
+def _equalities(plan: Any, target: DataFrame) -> Iterator[_Pair]:
+    """The join's equalities between one expression of the target and one of the source."""
     own = {attribute.exprId().id(): attribute.name() for attribute in _output(target)}
     node = plan
     while node.nodeName() != "Join":
@@ -52,13 +137,29 @@ def _equalities(plan: Any, target: DataFrame) -> Iterator[tuple[str, Any]]:
     if node.condition().isEmpty():
         return
     for equality in _conjuncts(node.condition().get()):
-        if equality.getClass().getSimpleName() != "EqualTo":
+        if equality.getClass().getSimpleName() != "EqualTo" or not _is_plain(equality.left()):
             continue
         for left, right in ((equality.left(), equality.right()), (equality.right(), equality.left())):
-            column = _column(left, own)
-            if column is not None and not any(ref.exprId().id() in own for ref in items_of(right.references().toSeq())):
-                yield column, right
+            if _all_in(left, own) and not _any_in(right, own):
+                yield _Pair(left, right, _column(left, own))
                 break
+
+
+def _is_plain(expression: Any) -> bool:
+    return not str(expression.dataType().simpleString()).startswith(("struct", "array", "variant"))
+
+
+def _ids(expression: Any) -> list[int]:
+    return [reference.exprId().id() for reference in items_of(expression.references().toSeq())]
+
+
+def _all_in(expression: Any, own: dict[int, str]) -> bool:
+    ids = _ids(expression)
+    return bool(ids) and all(one in own for one in ids) and bool(expression.deterministic())
+
+
+def _any_in(expression: Any, own: dict[int, str]) -> bool:
+    return any(one in own for one in _ids(expression)) or not expression.deterministic()
 
 
 def _column(expression: Any, own: dict[int, str]) -> str | None:

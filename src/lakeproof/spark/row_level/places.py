@@ -79,9 +79,9 @@ class PlacedScan(NamedTuple):
     rows: DataFrame
     files: PlacedFileIndex
 
-    def found(self, places: pa.ChunkedArray | pa.Array) -> Found:
+    def found(self, places: Positions) -> Found:
         """Packed places by data file."""
-        packed = np.unique(places.to_numpy())
+        packed = np.unique(places)
         cuts = np.flatnonzero(np.diff(packed >> _SHIFT)) + 1
         parts = [part for part in np.split(packed, cuts) if len(part)]
         return {self.files.paths[int(part[0] >> _SHIFT)]: part & ((1 << _SHIFT) - 1) for part in parts}
@@ -103,7 +103,7 @@ def placed_scan(engine: Engine, table: Table) -> PlacedScan:
 def head_source(engine: Engine, table: Table) -> ScanSource:
     """What plans the table's head."""
     head = table.current_snapshot()
-    return engine.scans.of(table, snapshot_id=None if head is None else head.snapshot_id).source
+    return engine.scans.source_of(table, None if head is None else head.snapshot_id)
 
 
 def placed_source(engine: Engine, table: Table) -> ScanSource:
@@ -142,9 +142,9 @@ def read_schema(columns: list[ScanColumn]) -> spark.StructType:
     return spark.StructType([*(column.read for column in columns), position])
 
 
-def places_in(rows: DataFrame) -> pa.ChunkedArray:
+def places_in(rows: DataFrame) -> Positions:
     """The places of these rows; a row without a place has none."""
-    found: pa.ChunkedArray = rows.select(PLACE).filter(F.col(PLACE).isNotNull()).toArrow()[PLACE]
+    found: Positions = rows.select(PLACE).filter(F.col(PLACE).isNotNull()).toArrow()[PLACE].to_numpy()
     return found
 
 

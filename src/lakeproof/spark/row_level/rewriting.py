@@ -116,7 +116,7 @@ def _kept(gateway: Gateway, table: Table, source: ScanSource, homes: Sequence[Ho
     index = _PieceIndex(gateway, source, homes, lost)
     rows = Scans(gateway).relation(table, index, read_schema(columns))
     if any(home.path in lost for home in homes):
-        rows = rows.filter(is_live())
+        rows = rows.filter(is_live(gateway.spark))
     return tagged(rows.select(*[column.shown() for column in columns]), table, checked=False)
 
 

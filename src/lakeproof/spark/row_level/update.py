@@ -12,8 +12,8 @@ from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.types import Table
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.row_level.asked import asked
-from lakeproof.spark.row_level.effect import Effect, bytes_read, conflict_filter, named, rows_read
-from lakeproof.spark.row_level.new_rows import NEW, required, take
+from lakeproof.spark.row_level.effect import Effect, amount_read, conflict_filter, named, rows_read
+from lakeproof.spark.row_level.new_rows import FATE, WRITTEN, required, take
 from lakeproof.spark.row_level.places import PLACE, placed_scan
 from lakeproof.spark.types import to_spark_schema
 from lakeproof.sql.statements import Update
@@ -26,10 +26,10 @@ def update_effect(engine: Engine, table: Table, name: str, statement: Update, po
     hit = rows if statement.where is None else rows.filter(F.expr(statement.where))
     spoken_of = statement.alias or name.rpartition(".")[2]
     columns = assigned(table, statement.assignments, spoken_of)
-    new = hit.select(*columns, F.col(PLACE), F.lit(True).alias(NEW))
+    new = hit.select(*columns, F.col(PLACE), F.lit(WRITTEN).alias(FATE))
     said = asked(engine, table, new, scan.files)
-    taken = take(table, new, bytes_read=bytes_read(scan, said))
-    targets = scan.found(taken.told[PLACE])
+    taken = take(engine, table, new, read=amount_read(scan, said))
+    targets = scan.found(taken.places[WRITTEN])
     reads = rows_read(scan, said, targets) if targets else {}
     return Effect(targets, taken.new, reads, conflict_filter(said, policy))
 
