@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 from lakehouse import Lakehouse, insert, path_of, people, write
-from pyiceberg.manifest import write_manifest_list
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, write_manifest_list
+from pyiceberg.typedef import Record
+from test_reading_metadata import deletion_vector_file, version_three
 
 from lakeproof.audit import Audit, audit
 from lakeproof.cli.main import main
@@ -255,6 +257,48 @@ def a_delete_file_that_points_nowhere(table: Table) -> Table:
     return done.table
 
 
+def a_delete_file_of_another_size(table: Table) -> Table:
+    with path_of(plan(table).delete_files["path"].to_pylist()[0]).open("ab") as stream:
+        stream.write(b"more")
+    return table
+
+
+def with_vectors(table: Table, *rows: list[int]) -> Table:
+    """The table as an engine of format version 3 left it: a vector for each list, all of the same data file."""
+    file, folder = plan(table).files["path"].to_pylist()[-1], path_of(table.location()) / "data"
+    vectors = []
+    for number, positions in enumerate(rows):
+        path = folder / f"vector-{number}.puffin"
+        deletion_vector_file(path, {file: positions})
+        vector = DataFile.from_args(
+            _table_format_version=3,
+            content=DataFileContent.POSITION_DELETES,
+            file_path=f"file://{path}",
+            file_format=FileFormat.PUFFIN,
+            partition=Record(),
+            record_count=len(positions),
+            file_size_in_bytes=path.stat().st_size,
+            referenced_data_file=file,
+            content_offset=4,
+            content_size_in_bytes=10,
+        )
+        vector.spec_id = 0
+        vectors.append(vector)
+    changed, metadata = version_three(table, vectors), path_of(table.metadata_location)
+    shutil.move(path_of(changed.metadata_location), metadata)
+    return table_at(str(metadata))
+
+
+def two_vectors_for_one_file(table: Table) -> Table:
+    return with_vectors(table, [0], [0])
+
+
+def a_missing_puffin_file(table: Table) -> Table:
+    changed = with_vectors(table, [0])
+    (path_of(table.location()) / "data" / "vector-0.puffin").unlink()
+    return changed
+
+
 def changed_metadata(table: Table, change: Callable[[dict[str, Any]], None]) -> Table:
     path = path_of(table.metadata_location)
     text = json.loads(path.read_text())
@@ -297,22 +341,29 @@ def _fields() -> Any:
     return MANIFEST_LIST_FILE_SCHEMAS[2].fields
 
 
+def test_a_table_with_one_vector_for_a_file_is_good(lake: Lakehouse) -> None:
+    assert kinds(looked_at(with_vectors(good(lake), [0]))) == []
+
+
 FAULTS = [
     (a_missing_data_file, "missing_file"),
     (a_missing_delete_file, "missing_file"),
+    (a_missing_puffin_file, "missing_file"),
     (a_data_file_of_another_size, "changed_file"),
+    (a_delete_file_of_another_size, "changed_file"),
     (a_file_that_nothing_names, "unreferenced_file"),
     (a_file_in_the_table_twice, "file_twice"),
     (a_delete_file_that_points_nowhere, "dangling_delete_file"),
     (sequence_numbers_out_of_order, "sequence_numbers"),
     (a_manifest_list_that_lies, "manifest_counts"),
+    (two_vectors_for_one_file, "two_vectors"),
 ]
 
 
 @pytest.mark.parametrize(("plant", "kind"), [pytest.param(f, k, id=f.__name__.replace("_", " ")) for f, k in FAULTS])
 def test_a_planted_fault_is_found(lake: Lakehouse, plant: Callable[[Table], Table], kind: str) -> None:
     found = looked_at(plant(good(lake)))
-    assert kind in kinds(found)
+    assert set(kinds(found)) == {kind}
     assert all(finding.because and finding.do for finding in found.findings)
 
 

@@ -458,6 +458,7 @@ def version_three(table: Table, delete_files: list[DataFile]) -> Table:
     """The table as another engine left it: format version 3, with these delete files in one more snapshot."""
     snapshot = table.current_snapshot()
     assert snapshot is not None
+    number = (snapshot.sequence_number or 0) + 1
     path = f"{table.location()}/metadata/vectors.avro"
     writer = VersionThreeDeletes(table.spec(), table.schema(), table.io.new_output(path), 99, "deflate")
     with writer:
@@ -467,18 +468,20 @@ def version_three(table: Table, delete_files: list[DataFile]) -> Table:
             )
             writer.add_entry(entry)
     listed = f"{table.location()}/metadata/snap-99.avro"
-    with write_manifest_list(2, table.io.new_output(listed), 99, snapshot.snapshot_id, 2, "deflate") as lists:
+    with write_manifest_list(2, table.io.new_output(listed), 99, snapshot.snapshot_id, number, "deflate") as lists:
         lists.add_manifests([*snapshot.manifests(table.io), writer.to_manifest_file()])
     metadata = json.loads(Path(table.metadata_location.removeprefix("file://")).read_text())
     newest = {
         **metadata["snapshots"][-1],
         "snapshot-id": 99,
-        "sequence-number": 2,
+        "parent-snapshot-id": snapshot.snapshot_id,
+        "sequence-number": number,
+        "summary": {"operation": "delete"},
         "manifest-list": listed,
         "first-row-id": 0,
         "added-rows": 0,
     }
-    metadata.update({"format-version": 3, "next-row-id": 10, "current-snapshot-id": 99, "last-sequence-number": 2})
+    metadata.update({"format-version": 3, "next-row-id": 10, "current-snapshot-id": 99, "last-sequence-number": number})
     metadata["snapshots"].append(newest)
     metadata["refs"]["main"]["snapshot-id"] = 99
     target = Path(table.location().removeprefix("file://")) / "metadata" / "v3.metadata.json"

@@ -54,9 +54,8 @@ def _sequence_numbers(table: Table, snapshots: tuple[Snapshot, ...]) -> Iterator
 
 def _files(table: Table, planned: ScanPlan, head: int) -> Iterator[Finding]:
     data = planned.files.select(["path", "size"]).to_pylist()
-    vectors = {"deletion-vector"}
-    deletes = [one for one in planned.delete_files.to_pylist() if one["content"] not in vectors]
-    listed = [*data, *deletes]
+    deletes = {one["path"]: one for one in planned.delete_files.to_pylist()}  # one Puffin file holds many vectors
+    listed = [*data, *deletes.values()]
     for one, size in zip(listed, sizes_of(table.io, [one["path"] for one in listed]), strict=True):
         if size is None:
             do = "restore the file from a copy, or roll back to a snapshot that does not need it"

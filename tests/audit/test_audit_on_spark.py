@@ -1,0 +1,42 @@
+"""Findings are rows like any others: joined with the table's own views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lakeproof.audit.joinable import findings
+from lakeproof.errors import InvalidInput
+from lakeproof.spark.lake import Lake, connect
+from lakeproof.spark.session import build_session
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Iterator[Lake]:
+    session = build_session(str(tmp_path), master="local[1]", quick=True)
+    yield connect(session, catalog=f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path))
+    session.stop()
+
+
+def test_findings_are_joined_with_the_files_and_snapshots_that_they_name(lake: Lake) -> None:
+    lake.sql("create table people (id int) using iceberg; insert into people values (1); insert into people values (2)")
+    assert findings(lake, "people").collect() == []
+    assert findings(lake, "people").columns == ["kind", "snapshots", "because", "files", "check", "do", "note"]
+
+    gone = lake.table("people").plan("id = 1").files[0]
+    Path(gone.path.removeprefix("file://")).unlink()
+    findings(lake, "people").createOrReplaceTempView("found")
+    joined = lake.sql(
+        "select f.kind, e.record_count, s.operation from found f "
+        "join `people$files` e on array_contains(f.files, e.file_path) "
+        "join (select id, 'head' as operation from `people$snapshots`) s on array_contains(f.snapshots, s.id)"
+    )
+    assert [tuple(row) for row in joined.collect()] == [("missing_file", 1, "head")]
+    with pytest.raises(InvalidInput, match="there is no table"):
+        findings(lake, "nobody")
+    with pytest.raises(InvalidInput, match="nobody"):
+        findings(lake, "people", policy="nobody")
