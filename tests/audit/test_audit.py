@@ -397,6 +397,19 @@ class TestTheCommand:
         assert code == 2
         assert "nope" in json.loads(capsys.readouterr().out)["error"]["message"]
 
+    def test_a_catalog_that_is_not_there_is_not_made(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert main(["audit", "nope"]) == 2
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_folder_of_the_table_s_name_does_not_hide_it(
+        self, lake: Lakehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        good(lake)
+        (tmp_path / "elsewhere" / "t").mkdir(parents=True)
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        assert main(["audit", "t", "--catalog", lake.uri, "--warehouse", lake.warehouse]) == 0
+
     def test_a_corrupt_manifest(self, lake: Lakehouse) -> None:
         table = good(lake)
         snapshot = table.current_snapshot()

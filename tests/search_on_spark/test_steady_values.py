@@ -138,6 +138,8 @@ def test_a_master_that_does_not_answer_is_refused_at_once() -> None:
         with pytest.raises(InvalidInput, match="master cannot be reached") as refused:
             reached(master)
         assert refused.value.place == master
+    with pytest.raises(InvalidInput, match="not the URL of a Spark master"):
+        reached("nonsense")
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ def run(args: argparse.Namespace) -> int:
     if is_place(args.table):
         table = table_at(args.table)
     else:
+        _require_catalog(args.catalog)
         table = load_table(open_catalog(args.catalog, args.warehouse), args.table)
     found = audit(table, policy, name=args.table)
     if args.report:
@@ -41,6 +42,14 @@ def run(args: argparse.Namespace) -> int:
     else:
         show(found)
     return DIFFERS if found.findings else DONE
+
+
+def _require_catalog(uri: str) -> None:
+    """To look does not make a catalog where there is none."""
+    file = Path(uri.removeprefix("sqlite:///").partition("?")[0])
+    if uri.startswith("sqlite:///") and not file.exists():
+        hint = "name it with --catalog URI, or name the table's folder"
+        raise InvalidInput("There is no catalog", place=str(file), hint=hint)
 
 
 def show(found: Audit) -> None:

@@ -34,8 +34,13 @@ def table_at(place: str) -> Table:
 
 
 def is_place(word: str) -> bool:
-    """Whether the word names a metadata file or a folder, not a table of a catalog."""
-    return word.endswith(".metadata.json") or Path(word.removeprefix("file://")).is_dir()
+    """Whether the word names a metadata file or a folder, not a table of a catalog.
+
+    A folder that happens to have a table's name is none, unless it holds a table.
+    """
+    folder = Path(word.removeprefix("file://"))
+    spelled = "/" in word or (folder / "metadata").is_dir()
+    return word.endswith(".metadata.json") or (spelled and folder.is_dir())
 
 
 class ManifestCount(NamedTuple):

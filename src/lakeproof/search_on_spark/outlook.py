@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from lakeproof.checker.limits import Progress
 from lakeproof.errors import InvalidInput
 
+MASTERS = ("local", "yarn", "k8s://", "spark://")
 REACH_SECONDS = 5.0
 TOO_MUCH = 0.7  # of the machine's memory
 ENOUGH_TO_TELL = 0.1  # of it must be in use: before that, most of what is held is not states
@@ -21,6 +22,9 @@ def reached(master: str) -> str | None:
     A master that does not answer is refused here, in seconds: Spark itself tries for a minute, and then says little.
     """
     if not master.startswith("spark://"):
+        if not master.startswith(MASTERS):
+            hint = "write local[2], spark://HOST:7077, yarn or k8s://…"
+            raise InvalidInput("This is not the URL of a Spark master", place=f"--master {master}", hint=hint)
         return None
     reason = "it names no host and port"
     for place in master.removeprefix("spark://").split(","):
