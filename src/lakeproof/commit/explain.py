@@ -55,13 +55,13 @@ def explained(conflict: Conflict, change: TableChange, *, table: str, head: int 
 
 
 def listed(names: tuple[str, ...]) -> str:
-    """At most three names, and how many more.
+    """At most three names, without their folders, and how many more; the conflict itself has the whole paths.
 
-    >>> listed(("a", "b", "c", "d"))
+    >>> listed(("s3://lake/t/data/a", "b", "c", "d"))
     'a, b, c and 1 more'
     """
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return (", ".join(names[:3]) + more) or "a file"
+    return (", ".join(name.rpartition("/")[2] for name in names[:3]) + more) or "a file"
 
 
 def _named(snapshot: int | None) -> str:

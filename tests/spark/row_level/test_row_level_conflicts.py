@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from lakeproof.cli.sql import tell_rerun
 from lakeproof.errors import CommitConflict, CommitUnknown
 from lakeproof.iceberg.commit import FILES_WRITTEN, METADATA_WRITTEN, SCANNED, SWAPPED, no_hook
 from lakeproof.iceberg.orphans import remove_orphan_files
@@ -74,11 +75,17 @@ def test_other_rows_of_the_same_file_are_nobodys_business(lake: Lake, name: str,
     assert orphans(lake, name) == ()
 
 
-def test_a_delete_looks_at_the_new_version_of_its_row(lake: Lake, name: str) -> None:
+def test_a_delete_looks_at_the_new_version_of_its_row(
+    lake: Lake, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     create(lake, name)
     others = [f"update {name} set v = 7 where name = 'n4'"]
     conflicts = run(lake, f"delete from {name} where name = 'n4'", at=FILES_WRITTEN, meanwhile=others)
     assert [(conflict.check, conflict.fate) for conflict in conflicts] == [("target_rows", "updated")]
+    tell_rerun(conflicts[0])
+    said = capsys.readouterr().err
+    assert said.startswith("note: runs again from the head: somebody else updated rows of ")
+    assert said.endswith(" that the command writes too (target_rows)\n")
     assert 4 not in rows(lake, name)
     assert last(lake, name)["lakeproof.reruns"] == "1"
     assert orphans(lake, name) == ()
@@ -118,6 +125,7 @@ def test_a_compaction_plans_again_what_somebody_else_replaced(lake: Lake, name: 
     compact = f"call system.rewrite_data_files('{name}')"
     conflicts = run(lake, compact, at=FILES_WRITTEN, meanwhile=[f"delete from {name} where id = 3"])
     assert [conflict.check for conflict in conflicts] == ["replaced_files"]
+    assert last(lake, name)["lakeproof.reruns"] == "1"
     assert set(rows(lake, name)) == {0, 1, 2, 4, 5, 6, 7, 8, 9, 20}
     assert len(lake.table(name).plan().files) == 1
     assert orphans(lake, name) == ()

@@ -67,7 +67,7 @@ def rewrite_data_files(engine: Engine, name: str, where: str | None, given: Mapp
         engine.context.on_phase(SCANNED)
         lost: list[_Lost] = []
         for batch in _batches(pieces, options):
-            done, left = _compacted(engine, table, batch)
+            done, left = _compacted(engine, table, batch, total.replans)
             lost += left
             total = _sum(total, done.counts)
             mine |= done.added
@@ -100,7 +100,7 @@ def _batches(pieces: Sequence[Piece], options: Options) -> list[Sequence[Piece]]
     return [pieces[start : start + size] for start in range(0, len(pieces), size)]
 
 
-def _compacted(engine: Engine, table: Table, pieces: Sequence[Piece]) -> tuple[_Committed, list[_Lost]]:
+def _compacted(engine: Engine, table: Table, pieces: Sequence[Piece], reruns: int) -> tuple[_Committed, list[_Lost]]:
     """These pieces in one commit, and those among them whose files somebody else replaced first."""
     dead = dead_rows(engine, table, [home for piece in pieces for home in piece])
     parts = [
@@ -117,7 +117,7 @@ def _compacted(engine: Engine, table: Table, pieces: Sequence[Piece]) -> tuple[_
     engine.context.on_phase(FILES_WRITTEN)
     with removed_if_refused(remove):
         while standing:
-            answer = _commit(engine, table, standing, dead)
+            answer = _commit(engine, table, standing, dead, reruns)
             if not isinstance(answer, RunAgain):
                 return answer, lost
             gone = [one for one in standing if any(home.path in answer.conflict.files for home in one.piece)]
@@ -135,7 +135,7 @@ def _done(piece: Piece, parts: Sequence[Rewritten]) -> _Done:
     return _Done(piece, tuple(file for part in parts for file in part.files if file.file_path in new), mapping)
 
 
-def _commit(engine: Engine, table: Table, standing: Sequence[_Done], dead: Found) -> _Committed | RunAgain:
+def _commit(engine: Engine, table: Table, standing: Sequence[_Done], dead: Found, reruns: int) -> _Committed | RunAgain:
     homes = [home for one in standing for home in one.piece]
     files = tuple(file for one in standing for file in one.files)
     head = table.current_snapshot()
@@ -155,6 +155,7 @@ def _commit(engine: Engine, table: Table, standing: Sequence[_Done], dead: Found
         change,
         NewFiles(files),
         policy=context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof")),
+        reruns=reruns,
         reruns_left=True,
         summary=context.summary,
         on_phase=context.on_phase,
