@@ -11,6 +11,7 @@ from spark_files import files_below
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.tables import create_namespace
+from lakeproof.spark.engine import Append, OverwritePartitions
 from lakeproof.spark.lake import Lake
 
 pytestmark = pytest.mark.spark
@@ -212,3 +213,24 @@ def test_namespaces_that_another_process_made_can_be_used(lake: Lake, rows: Rows
     lake.sql("use default")
     assert (f"space_{name}", name, False) in rows(f"show tables in space_{name}")
     assert rows(f"select * from space_{name}.{name}") == []
+
+
+def test_a_table_whose_metadata_cannot_be_read_can_still_be_listed_and_dropped(
+    lake: Lake, rows: Rows, name: str, warehouse: Path
+) -> None:
+    lake.sql(f"create table {name} (id int) using iceberg")
+    for file in (warehouse / "default" / name / "metadata").glob("*.json"):
+        file.write_text("junk")
+    with pytest.raises(InvalidInput, match="metadata file cannot be read"):
+        rows(f"select * from {name}")
+    assert ("default", name, False) in rows("show tables")
+    lake.sql(f"drop table {name}")
+    assert ("default", name, False) not in rows("show tables")
+    with pytest.raises(InvalidInput, match="cannot be found"):
+        lake.sql(f"drop table {name}")
+    lake.sql(f"drop table if exists {name}")
+
+
+def test_ways_to_write_are_told_apart() -> None:
+    assert Append() != OverwritePartitions()
+    assert Append() == Append()

@@ -106,9 +106,10 @@ def table_exists(catalog: Catalog, name: str) -> bool:
 
 def drop_table(catalog: Catalog, name: str, *, if_exists: bool = False, purge: bool = False) -> None:
     """The table leaves the catalog; `purge` also removes the files that its metadata names."""
-    if if_exists and not table_exists(catalog, name):
-        return
-    load_table(catalog, name)
+    if not table_exists(catalog, name):
+        if if_exists:
+            return
+        load_table(catalog, name)  # which names the nearest tables
     with spoken(f"table {name}"):
         (catalog.purge_table if purge else catalog.drop_table)(identifier(name))
 

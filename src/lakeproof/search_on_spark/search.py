@@ -105,7 +105,7 @@ def _refuse_other_search(folder: str, told: dict[str, Any]) -> None:
         parameters = there.get("parameters")
         named = " ".join(f"{k}={v}" for k, v in parameters.items()) if isinstance(parameters, dict) else ""
         what = f"it holds {there.get('model')} {named}".rstrip()
-        hint = f"{what}; its {differing[0]} differs, so name another folder"
+        hint = f"{what}; it differs in its {differing[0]}, so name another folder"
         raise InvalidInput("The checkpoint is of another search", place=folder, hint=hint)
 
 

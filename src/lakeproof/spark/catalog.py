@@ -23,6 +23,7 @@ from lakeproof.iceberg.tables import (
     list_namespaces,
     list_tables,
     rename_table,
+    table_exists,
 )
 from lakeproof.iceberg.types import Table
 from lakeproof.iceberg.views import view
@@ -148,7 +149,8 @@ class SessionCatalog(JavaProxy):
     @from_java
     def tableExists(self, identifier: Any) -> bool:
         """Whether anybody knows the name."""
-        return self.engine.find(self._name(identifier)) is not None or bool(self.delegate.tableExists(identifier))
+        ours = table_exists(self.engine.catalog, self._name(identifier))
+        return ours or bool(self.delegate.tableExists(identifier))
 
     @from_java
     def listTables(self, namespace: Any) -> Any:

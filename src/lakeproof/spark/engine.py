@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -52,17 +52,20 @@ class Context:
 _NO_CONTEXT = Context()
 
 
-class Append(NamedTuple):
+@dataclass(frozen=True)
+class Append:
     """Rows are added."""
 
 
-class Overwrite(NamedTuple):
+@dataclass(frozen=True)
+class Overwrite:
     """Rows that match the filter are replaced; it must select whole files."""
 
     filter: Expression = ALWAYS
 
 
-class OverwritePartitions(NamedTuple):
+@dataclass(frozen=True)
+class OverwritePartitions:
     """The partitions that are written are replaced."""
 
 

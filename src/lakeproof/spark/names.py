@@ -35,6 +35,11 @@ def managed(engine: Engine, name: str) -> Table | None:
     return engine.find(qualified(engine, name)) if "`" not in name else None
 
 
+def is_known(engine: Engine, name: str) -> bool:
+    """Whether the name means a managed table, be its metadata readable or not."""
+    return "`" not in name and table_exists(engine.catalog, qualified(engine, name))
+
+
 def spark_has(engine: Engine, name: str) -> bool:
     """Whether Spark itself has a table or view of that name."""
     namespace, _, table = qualified(engine, name).rpartition(".")

@@ -19,7 +19,7 @@ from lakeproof.spark.engine import Engine
 from lakeproof.spark.explaining import explained
 from lakeproof.spark.instants import epoch_millis
 from lakeproof.spark.local_rows import local_rows, texts
-from lakeproof.spark.names import managed, qualified, refuse_managed_path
+from lakeproof.spark.names import is_known, managed, qualified, refuse_managed_path
 from lakeproof.spark.procedures import call
 from lakeproof.spark.row_level.insert import run_insert
 from lakeproof.spark.row_level.run import run_row_level
@@ -90,14 +90,15 @@ class Runner:
                 return self._explain(mode, inner, text)
             case s.Other(text):
                 return self.spark_sql(text)
+            case s.Drop(name) if is_known(self.engine, name):
+                ddl.drop(self.engine, statement)  # even if its metadata cannot be read
+                return self.nothing()
         table = managed(self.engine, statement.table)
         return self.spark_sql(statement.text) if table is None else self._on_managed(statement, table)
 
     def _on_managed(self, statement: OnTable, table: Table) -> DataFrame:
         session = self.engine.gateway.spark
         match statement:
-            case s.Drop():
-                ddl.drop(self.engine, statement)
             case s.Alter():
                 ddl.alter(self.engine, statement, table)
             case s.Truncate():
