@@ -7,6 +7,7 @@ from typing import Any
 from benchmarks.session import ICEBERG, OURS, PLAIN, Sides
 
 PARTITIONS = 6
+CODEC = "zstd"  # of every side
 COLUMNS = "id bigint, customer int, item int, quantity int, price double, note string, month int"
 MERGE_ON_READ = ", ".join(f"'write.{command}.mode'='merge-on-read'" for command in ("delete", "update", "merge"))
 
@@ -28,7 +29,8 @@ def rows(sides: Sides, count: int, files: int) -> Any:
 def create(sides: Sides, name: str, *, properties: str = MERGE_ON_READ, partitioned: bool = True) -> None:
     """The empty table `name` of ours and, where it is there, of Apache Iceberg."""
     by = "partitioned by (month)" if partitioned else ""
-    made = f"({COLUMNS}) using iceberg {by} tblproperties ({properties}, 'write.distribution-mode'='none')"
+    same = f"'write.distribution-mode'='none', 'write.parquet.compression-codec'='{CODEC}'"
+    made = f"({COLUMNS}) using iceberg {by} tblproperties ({properties}, {same})"
     sides.lake.sql(f"create table {name} {made}")
     if sides.peer:
         sides.sql(f"create table peer.d.{name} {made}")
@@ -42,7 +44,7 @@ def fill(sides: Sides, name: str, count: int, files: int, *, plain: bool = False
     if sides.peer:
         made.writeTo(f"peer.d.{name}").append()
     if plain:
-        made.write.partitionBy("month").parquet(plain_path(sides, name))
+        made.write.partitionBy("month").parquet(plain_path(sides, name), compression=CODEC)
 
 
 def plain_path(sides: Sides, name: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from lakehouse import Lakehouse, files_below, insert, people, rows_of, write
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 from test_snapshots_made import committed, head, merge_on_read
@@ -97,13 +97,15 @@ def test_a_command_that_committed_already_is_not_committed_again(lake: Lakehouse
 def fail_once(when: str, then: Any = None) -> None:
     """The next event of that kind in the catalog's database fails without an answer."""
 
-    def fail(_about: Any) -> None:
-        event.remove(Session, when, fail)
+    of: Any = Engine if when == "before_cursor_execute" else Session
+
+    def fail(*_about: Any) -> None:
+        event.remove(of, when, fail)
         if then is not None:
             then()
         raise OperationalError("update", {}, sqlite3.OperationalError("disk I/O error"))
 
-    event.listen(Session, when, fail)
+    event.listen(of, when, fail)
 
 
 def test_an_unknown_outcome_that_was_a_commit_is_found(lake: Lakehouse) -> None:
@@ -126,7 +128,7 @@ def test_an_outcome_that_nobody_can_look_up_stays_unknown_and_nothing_is_removed
     table = insert(lake.create(), people(1))
     metadata = Path(table.location().removeprefix("file://")) / "metadata"
     before = files_below(metadata)
-    hook = once(lambda: fail_once("before_commit", then=lambda: fail_once("do_orm_execute")))
+    hook = once(lambda: fail_once("before_commit", then=lambda: fail_once("before_cursor_execute")))
     with pytest.raises(CommitUnknown, match="nobody knows whether INSERT"):
         append(table, write(table, people(2)), Options(on_phase=hook))
     assert sorted(Path(name).suffix for name in files_below(metadata) - before) == [".avro", ".avro", ".json"]

@@ -176,11 +176,11 @@ def _offset(group: pq.RowGroupMetaData) -> int:
 def data_file_from_bytes(table: Table, written: WrittenFile, footer: pq.FileMetaData, size: int) -> DataFile:
     """The same for a file without NaN that was just written, whose footer is still at hand."""
     metrics = FooterReader(table.schema(), table.properties).metrics(footer, without_nan=True)
-    return _made(table, written, size, {"record_count": footer.num_rows, **metrics})
+    return _made(written, _spec_id(table, written), size, {"record_count": footer.num_rows, **metrics})
 
 
 def _data_file(table: Table, written: WrittenFile, reader: FooterReader) -> DataFile:
-    place = f"file {written.path}"
+    place, spec_id = f"file {written.path}", _spec_id(table, written)
     arguments: dict[str, Any] = {"record_count": written.record_count}
     with spoken(place), table.io.new_input(written.path).open() as stream:
         size = stream.seek(0, 2)
@@ -190,16 +190,18 @@ def _data_file(table: Table, written: WrittenFile, reader: FooterReader) -> Data
             arguments = {"record_count": footer.num_rows, **reader.metrics(footer)}
     if arguments["record_count"] is None:
         raise InvalidInput(f"the row count of a file of format {written.file_format} is not known", place=place)
-    return _made(table, written, size, arguments)
+    return _made(written, spec_id, size, arguments)
 
 
-def _made(table: Table, written: WrittenFile, size: int, arguments: dict[str, Any]) -> DataFile:
-    spec_id = table.spec().spec_id if written.spec_id is None else written.spec_id
-    fields = len(table.specs()[spec_id].fields)
-    if len(written.partition) != fields:
-        raise InvalidInput(
-            f"{len(written.partition)} partition values for {fields} partition fields", place=f"file {written.path}"
-        )
+def _spec_id(table: Table, written: WrittenFile) -> int:
+    spec_id: int = table.spec().spec_id if written.spec_id is None else written.spec_id
+    given, fields = len(written.partition), len(table.specs()[spec_id].fields)
+    if given != fields:
+        raise InvalidInput(f"{given} partition values for {fields} partition fields", place=f"file {written.path}")
+    return spec_id
+
+
+def _made(written: WrittenFile, spec_id: int, size: int, arguments: dict[str, Any]) -> DataFile:
     data_file = DataFile.from_args(
         content=DataFileContent.DATA,
         file_path=written.path,

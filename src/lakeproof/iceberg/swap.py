@@ -7,7 +7,6 @@ and check the whole metadata again, which on a table of a thousand snapshots cos
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from pyiceberg.catalog import Catalog
@@ -21,7 +20,7 @@ from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
 from pyiceberg.table.snapshots import MetadataLogEntry, Snapshot, SnapshotLogEntry
 from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, AssertTableUUID, SetSnapshotRefUpdate
 from pyiceberg.typedef import Identifier
-from sqlalchemy import select, update
+from sqlalchemy import bindparam, select, update
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
@@ -31,6 +30,19 @@ from lakeproof.iceberg.recent import Recent
 
 KEPT_VERSIONS = 100
 _recent: Recent[TableMetadata] = Recent(64)
+# Of the tables' columns, not of the mapped class: its bookkeeping would cost more than the query.
+_TABLES: Any = IcebergTables.__table__
+_HERE = (
+    _TABLES.c.catalog_name == bindparam("of_catalog"),
+    _TABLES.c.table_namespace == bindparam("of_namespace"),
+    _TABLES.c.table_name == bindparam("of_name"),
+)
+_POINTER = select(_TABLES.c.metadata_location).where(*_HERE)
+_SWAP = (
+    update(_TABLES)
+    .where(*_HERE, _TABLES.c.metadata_location == bindparam("old_location"))
+    .values(metadata_location=bindparam("new_location"), previous_metadata_location=bindparam("old_location"))
+)
 
 
 def loaded(catalog: Catalog, name: Identifier) -> Table:
@@ -65,8 +77,8 @@ def _pointer(catalog: SqlCatalog, name: Identifier) -> str | None:
     """The metadata file that the catalog points to; a busy database is asked again."""
     for attempt in range(5):
         try:
-            with Session(catalog.engine) as session:
-                return session.scalar(select(IcebergTables.metadata_location).where(*_row(catalog, name)))
+            with catalog.engine.connect() as connection:
+                return connection.scalar(_POINTER, _row(catalog, name))
         except OperationalError as error:
             if attempt == 4 or not database_was_busy(error):
                 raise
@@ -123,12 +135,10 @@ def _swap_row(table: Table, catalog: SqlCatalog, metadata: TableMetadata, place:
     version = metadata_version(table.metadata_location) + 1
     location = table.location_provider().new_table_metadata_file_location(version)
     ToOutputFile.table_metadata(metadata, table.io.new_output(location))
-    values = {"metadata_location": location, "previous_metadata_location": table.metadata_location}
+    values = {"new_location": location, "old_location": table.metadata_location}
     try:
         with swapping(place), Session(catalog.engine) as session:
-            same = IcebergTables.metadata_location == table.metadata_location
-            row = update(IcebergTables).where(*_row(catalog, table.name()), same)
-            swapped: Any = session.execute(row.values(**values))
+            swapped: Any = session.execute(_SWAP, {**_row(catalog, table.name()), **values})
             if swapped.rowcount < 1:
                 raise CommitRejected(f"{place}: somebody else swapped the table pointer first")
             session.commit()
@@ -140,12 +150,8 @@ def _swap_row(table: Table, catalog: SqlCatalog, metadata: TableMetadata, place:
     return _table_at(table, metadata, location)
 
 
-def _row(catalog: SqlCatalog, name: Identifier) -> Sequence[Any]:
-    return (
-        IcebergTables.catalog_name == catalog.name,
-        IcebergTables.table_namespace == ".".join(name[:-1]),
-        IcebergTables.table_name == name[-1],
-    )
+def _row(catalog: SqlCatalog, name: Identifier) -> dict[str, str]:
+    return {"of_catalog": catalog.name, "of_namespace": ".".join(name[:-1]), "of_name": name[-1]}
 
 
 def _drop_old_versions(table: Table, metadata: TableMetadata) -> None:

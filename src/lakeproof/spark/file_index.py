@@ -85,19 +85,20 @@ class HandedOver:
     MOST_FILES = 250_000  # about 100 MB of the driver's JVM
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, tuple[int, Any]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, int], tuple[ScanPlan, Any]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: str, files: int, make: Callable[[], Any]) -> Any:
-        """The list of that key, made if it is not there."""
+    def get(self, index: str, plan: ScanPlan, make: Callable[[], Any]) -> Any:
+        """The list of an index for a plan (which is held, so that no other can have its identity)."""
+        key = (index, id(plan))
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key][1]
         made = make()
         with self._lock:
-            self._kept[key] = (files, made)
-            while sum(count for count, _ in self._kept.values()) > self.MOST_FILES or len(self._kept) > 256:
+            self._kept[key] = (plan, made)
+            while sum(known.files.num_rows for known, _ in self._kept.values()) > self.MOST_FILES:
                 self._kept.popitem(last=False)
         return made
 
@@ -137,9 +138,8 @@ class ManagedFileIndex(JavaProxy):
         if type(self) is not ManagedFileIndex:  # the others know more than the snapshot says
             return directories(self.gateway, planned.files, self.groups(planned))
         handed = self.gateway.once("handed over", HandedOver)
-        key = f"{self.toString()} {planned.row_filter}"
         return handed.get(
-            key, planned.files.num_rows, lambda: directories(self.gateway, planned.files, self.groups(planned))
+            self.toString(), planned, lambda: directories(self.gateway, planned.files, self.groups(planned))
         )
 
     @from_java
