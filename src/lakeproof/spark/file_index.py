@@ -22,6 +22,7 @@ from lakeproof.spark.gateway import CATALYST, SOURCES, Gateway, JavaProxy, from_
 from lakeproof.spark.paths import SCHEMES, for_spark
 
 _ESCAPED = r'["\\\\\x00-\x1f]'  # what JSON cannot hold as it is
+_BYTES_PER_FILE = 500  # of a listed file in the JVM: its status, its path, the texts of both
 
 
 class Group(NamedTuple):
@@ -77,14 +78,14 @@ class ScanSource:
 
 
 class HandedOver:
-    """Lists of files that Spark was given before: the most recent ones, together no more than so many files.
+    """Lists of files that Spark was given before: the most recent ones, in no more than an eighth of its memory.
 
     A snapshot never changes, so that the same question to it has the same answer.
     """
 
-    MOST_FILES = 250_000  # about 100 MB of the driver's JVM
-
-    def __init__(self) -> None:
+    def __init__(self, gateway: Gateway) -> None:
+        heap = int(gateway.jvm.java.lang.Runtime.getRuntime().maxMemory())
+        self.most_files = heap // 8 // _BYTES_PER_FILE
         self._kept: OrderedDict[tuple[str, int], tuple[ScanPlan, Any]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -98,7 +99,7 @@ class HandedOver:
         made = make()
         with self._lock:
             self._kept[key] = (plan, made)
-            while sum(known.files.num_rows for known, _ in self._kept.values()) > self.MOST_FILES:
+            while sum(known.files.num_rows for known, _ in self._kept.values()) > self.most_files:
                 self._kept.popitem(last=False)
         return made
 
@@ -137,7 +138,7 @@ class ManagedFileIndex(JavaProxy):
         planned = self.source.planned(conjunction_of(self.gateway, data_filters, self.source.columns))
         if type(self) is not ManagedFileIndex:  # the others know more than the snapshot says
             return directories(self.gateway, planned.files, self.groups(planned))
-        handed = self.gateway.once("handed over", HandedOver)
+        handed = self.gateway.once("handed over", lambda: HandedOver(self.gateway))
         return handed.get(
             self.toString(), planned, lambda: directories(self.gateway, planned.files, self.groups(planned))
         )
