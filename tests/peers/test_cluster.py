@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow.fs as fs
+import pyspark
 import pytest
 from standalone import HOST, Cluster, answers, cluster_of, end, free_port, started, wait_for
+
+import lakeproof
 
 pytestmark = [pytest.mark.peer, pytest.mark.spark]
 JOB = Path(__file__).with_name("walk_job.py")
@@ -30,6 +37,39 @@ def test_the_walk_through_needs_no_python_on_the_executors(cluster: Cluster, tmp
     assert len(list((tmp_path / "out" / "data").rglob("*.parquet"))) == 100
 
 
+def test_workers_without_the_package_get_it_as_a_zip(cluster: Cluster, tmp_path: Path) -> None:
+    """A search runs our Python on the executors: the package comes along, the libraries that it needs must be there."""
+    bare = tmp_path / "bare_python"
+    libraries = Path(pyspark.__file__).parent.parent  # on the path like this, what is installed for editing is not seen
+    base = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    bare.write_text(f'#!/bin/sh\nPYTHONPATH="{libraries}:$PYTHONPATH" exec "{base}" "$@"\n')
+    bare.chmod(0o755)
+    package = shutil.make_archive(str(tmp_path / "lakeproof"), "zip", Path(lakeproof.__file__).parents[1], "lakeproof")
+    without = searched(cluster, tmp_path / "without", PYSPARK_PYTHON=str(bare))
+    assert (without["verdict"], without["cut_by"]) == ("unknown", "a failed Spark job")
+    assert "No module named 'lakeproof'" in without["notes"][0]
+    brought = {"PYSPARK_PYTHON": str(bare), "PYSPARK_SUBMIT_ARGS": f"--py-files {package} pyspark-shell"}
+    found = searched(cluster, tmp_path / "with", **brought)
+    assert (found["verdict"], found["states"]) == ("holds", 137)
+
+
+def searched(cluster: Cluster, folder: Path, **environment: str) -> dict[str, Any]:
+    """The verdict of a small search on the cluster."""
+    small = {"num-writers": 3, "max-write-ops": 2, "max-compactions": 1, "num-keys": 2}
+    settings = [word for name, value in small.items() for word in ("--set", f"{name}={value}")]
+    where = ["--engine", "spark", "--master", cluster.master, "--checkpoint", str(folder), "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "lakeproof.cli.main", "check", "iceberg", *settings, *where],
+        env={**os.environ, "SPARK_LOCAL_IP": HOST, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=400,
+    )
+    verdict: dict[str, Any] = json.loads(done.stdout)
+    return verdict
+
+
 # Hadoop's S3 file system for this Spark. Its bundle of all of Amazon's clients is 640 MB; these parts do.
 SDK = "2.29.52"
 PACKAGES = ["org.apache.hadoop:hadoop-aws:3.4.2"]
@@ -41,10 +81,10 @@ KEY, SECRET, REGION, BUCKET = "key", "secret", "us-east-1", "lake"
 @pytest.fixture
 def endpoint() -> Iterator[str]:
     """An S3 endpoint of this machine's own, with one bucket."""
-    beside = Path(sys.executable).with_name("moto_server")
+    beside = Path(sys.prefix).with_name(f"{Path(sys.prefix).name}-peers") / "bin" / "moto_server"
     server = str(beside) if beside.exists() else shutil.which("moto_server")
     if server is None:
-        pytest.skip("moto is not installed: pip install 'lakeproof[peers]'")
+        pytest.skip("moto is not installed: `make check-all` does so")
     port = free_port()
     running = started(server, "-H", HOST, "-p", str(port))
     try:
