@@ -234,6 +234,20 @@ def test_many_rows_are_written_by_spark_and_few_by_the_driver(
     assert as_pyiceberg_reads(warehouse, name) == in_order(expected)
 
 
+def test_a_merge_of_many_keys_finds_every_match_and_no_null(lake: Lake, name: str, warehouse: Path) -> None:
+    create(lake, name, "merge-on-read", by="bucket(2, id)")
+    lake.sql(f"insert into {name} select cast(id as int), concat('n', id), 0 from range(0, 1500, 2)")
+    source = "select id, if(id % 100 = 0, null, concat('n', id)) as name, 1 as v from range(1000)"
+    lake.sql(
+        f"merge into {name} t using ({source}) s on t.id = s.id and s.name = t.name "
+        "when matched then update set v = s.v when not matched then insert *"
+    )
+    old = [(i, f"n{i}", 1 if i < 1000 and i % 100 else 0) for i in range(0, 1500, 2)]
+    new = [(i, f"n{i}" if i % 100 else None, 1) for i in range(1000) if i % 2 or i % 100 == 0]
+    assert as_pyiceberg_reads(warehouse, name) == in_order(old + new)
+    assert summary(lake, name)["added-position-deletes"] == "490"
+
+
 def test_old_columns_and_old_partitions_are_read_and_kept(lake: Lake, name: str, warehouse: Path) -> None:
     create(lake, name, "copy-on-write", by="name")
     lake.sql(f"insert into {name} values (1, 'a', 1), (2, 'a', 2), (3, 'b', 3)")

@@ -20,6 +20,7 @@ from lakeproof.spark.gateway import CATALYST, Gateway, items_of
 
 MOST_KEYS = 200
 _FEW_ROWS = 10_000  # a source of so few rows brings its keys to the driver
+_SMALL_BYTES = 1024 * 1024  # of keys: probably few enough to be listed at once
 _BROADCAST_BYTES, _BUILD_BYTES = 32 * 1024 * 1024, 64 * 1024 * 1024  # of the whole source; of a shuffled part of it
 _LEAST_EXPECTED, _MOST_EXPECTED = 100_000, 4_000_000  # keys in a Bloom filter
 _WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
@@ -49,11 +50,21 @@ def keys_of(engine: Engine, target: DataFrame, source: DataFrame, on: str) -> Ke
     names = [f"key_{number}" for number in range(len(pairs))]
     columns = [_as_column(engine, pair.source).alias(name) for pair, name in zip(pairs, names, strict=True)]
     keys = source.select(*columns)
+    if _bytes(keys) <= _SMALL_BYTES:
+        found = _listed(keys, pairs, names)
+        return _between(engine, keys, pairs, names) if found is None else found
+    told = _between(engine, keys, pairs, names)
+    few = told.rows is not None and told.rows <= _FEW_ROWS
+    return (_listed(keys, pairs, names) if few else None) or told
+
+
+def _listed(keys: DataFrame, pairs: Sequence[_Pair], names: Sequence[str]) -> Keys | None:
+    """Every key by itself; `None`: there are too many."""
     few = keys.limit(_FEW_ROWS + 1).toArrow()
-    if few.num_rows <= _FEW_ROWS and few.group_by(names).aggregate([]).num_rows <= MOST_KEYS:
-        listed = [(pair, few[name]) for pair, name in zip(pairs, names, strict=True) if pair.column]
-        return Keys(tuple(_among(pair, values) for pair, values in listed), few.num_rows)
-    return _between(engine, keys, pairs, names)
+    if few.num_rows > _FEW_ROWS or few.group_by(list(names)).aggregate([]).num_rows > MOST_KEYS:
+        return None
+    listed = [(pair, few[name]) for pair, name in zip(pairs, names, strict=True) if pair.column]
+    return Keys(tuple(_among(pair, values) for pair, values in listed), few.num_rows)
 
 
 def hinted(source: DataFrame, rows: int | None, *, preserved: bool) -> DataFrame:
@@ -99,8 +110,7 @@ def _between(engine: Engine, keys: DataFrame, pairs: Sequence[_Pair], names: Seq
 def _bloom(gateway: Gateway, keys: DataFrame, names: Sequence[str]) -> Column:
     """Spark's own aggregate, which no function of its gives; sized by what the optimizer believes of the source."""
     expressions = gateway.named("org.apache.spark.sql.classic.ExpressionUtils")
-    size = int(str(keys._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
-    expected = max(_LEAST_EXPECTED, min(_MOST_EXPECTED, size // 8))
+    expected = max(_LEAST_EXPECTED, min(_MOST_EXPECTED, _bytes(keys) // 8))
     kind = gateway.named(f"{CATALYST}expressions.aggregate.BloomFilterAggregate")
     made = kind(expressions.expression(F.xxhash64(*names)._jc), expected)
     return Column(expressions.column(made.toAggregateExpression()))
@@ -117,6 +127,11 @@ def _might_contain(engine: Engine, bloom: pa.Table, sides: Sequence[Any]) -> Col
     hashed = F.xxhash64(*[_as_column(engine, side) for side in sides])
     kind = gateway.named(f"{CATALYST}expressions.BloomFilterMightContain")
     return Column(expressions.column(kind(expressions.expression(held._jc), expressions.expression(hashed._jc))))
+
+
+def _bytes(rows: DataFrame) -> int:
+    """What the optimizer believes, which is seldom too little."""
+    return int(str(rows._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
 
 
 def _as_column(engine: Engine, expression: Any) -> Column:
