@@ -19,7 +19,7 @@ from standalone import HOST, Cluster, answers, cluster_of, end, free_port, start
 import lakeproof
 
 pytestmark = [pytest.mark.peer, pytest.mark.spark]
-JOB = Path(__file__).with_name("walk_job.py")
+JOB, ROWS_JOB = (Path(__file__).with_name(name) for name in ("walk_job.py", "rows_job.py"))
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +37,32 @@ def test_the_walk_through_needs_no_python_on_the_executors(cluster: Cluster, tmp
     assert len(list((tmp_path / "out" / "data").rglob("*.parquet"))) == 100
 
 
-def test_workers_without_the_package_get_it_as_a_zip(cluster: Cluster, tmp_path: Path) -> None:
-    """A search runs our Python on the executors: the package comes along, the libraries that it needs must be there."""
-    bare = tmp_path / "bare_python"
-    libraries = Path(pyspark.__file__).parent.parent  # on the path like this, what is installed for editing is not seen
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """A Python with every library, but without this package: what is installed for editing is not seen like this."""
+    script = tmp_path / "bare_python"
+    libraries = Path(pyspark.__file__).parent.parent
     base = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
-    bare.write_text(f'#!/bin/sh\nPYTHONPATH="{libraries}:$PYTHONPATH" exec "{base}" "$@"\n')
-    bare.chmod(0o755)
+    script.write_text(f'#!/bin/sh\nPYTHONPATH="{libraries}:$PYTHONPATH" exec "{base}" "$@"\n')
+    script.chmod(0o755)
+    return script
+
+
+def test_row_level_commands_need_no_python_on_the_executors(cluster: Cluster, tmp_path: Path) -> None:
+    conf = {"spark.pyspark.python": "/no/such/python"}
+    done = cluster.submitted(ROWS_JOB, str(tmp_path), "rows", conf=conf)
+    assert (done.returncode, done.stdout) == (0, "rows done\n"), done.stdout + done.stderr
+
+
+def test_arrays_and_buckets_of_strings_need_libraries_but_not_the_package(
+    cluster: Cluster, tmp_path: Path, bare: Path
+) -> None:
+    done = cluster.submitted(ROWS_JOB, str(tmp_path), "workers", conf={"spark.pyspark.python": str(bare)})
+    assert (done.returncode, done.stdout) == (0, "workers done\n"), done.stdout + done.stderr
+
+
+def test_workers_without_the_package_get_it_as_a_zip(cluster: Cluster, tmp_path: Path, bare: Path) -> None:
+    """A search runs our Python on the executors: the package comes along, the libraries that it needs must be there."""
     package = shutil.make_archive(str(tmp_path / "lakeproof"), "zip", Path(lakeproof.__file__).parents[1], "lakeproof")
     without = searched(cluster, tmp_path / "without", PYSPARK_PYTHON=str(bare))
     assert (without["verdict"], without["cut_by"]) == ("unknown", "a failed Spark job")

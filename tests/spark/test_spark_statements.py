@@ -152,6 +152,7 @@ def test_what_a_managed_table_cannot_be_is_refused_with_the_reason(lake: Lake, n
         (f"create table {name} (a int) using iceberg partitioned by (b)", "there is no column `b`"),
         (f"create table {name} (a int) using iceberg partitioned by (days(a))", "cannot be applied"),
         (f"create table {name} (a int) using csv options (addTableManagement 'true')", "cannot be written as `csv`"),
+        (f"create table {name} (a int) using avro options (addTableManagement 'true')", "as `avro`.*\n.*\n.*field ids"),
         (f"create or replace table {name} (a int) using iceberg", "would lose the table's history"),
         (f"create table {name} using iceberg", "needs columns or a query"),
         (f"create table {name} (a int default 3) using iceberg", "no defaults"),

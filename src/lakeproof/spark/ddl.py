@@ -100,6 +100,9 @@ def _refuse(engine: Engine, made: s.CreateTable, place: str) -> None:
     if made.clauses:
         reason = "Iceberg has no such clause; partition by bucket(n, column) instead of buckets"
         raise InvalidInput(f"a managed table cannot be {made.clauses[0]}", place=place, hint=reason)
+    if provider == "avro":
+        reason = "Spark writes Avro without field ids, and PyIceberg reads no Avro rows: nobody else could read it"
+        raise InvalidInput("a managed table cannot be written as `avro`", place=place, hint=f"{reason}; use parquet")
     if provider not in ("", "iceberg", *FORMATS):
         raise InvalidInput(f"a managed table cannot be written as `{provider}`", place=place, hint="use parquet or orc")
     if made.replace:
