@@ -22,7 +22,7 @@ MOST_KEYS = 200
 _FEW_ROWS = 10_000  # a source of so few rows brings its keys to the driver
 _SMALL_BYTES = 1024 * 1024  # of keys: probably few enough to be listed at once
 _BROADCAST_BYTES, _BUILD_BYTES = 32 * 1024 * 1024, 64 * 1024 * 1024  # of the whole source; of a shuffled part of it
-_LEAST_EXPECTED, _MOST_EXPECTED = 100_000, 4_000_000  # keys in a Bloom filter
+_LEAST_EXPECTED, _MOST_EXPECTED = 100_000, 2_000_000  # keys in a Bloom filter: a large one misses every cache
 _WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
 _HASHED = (*_WHOLE_NUMBERS, "string", "date", "timestamp", "timestamp_ntz", "binary")  # equal values, equal hashes
 
@@ -108,9 +108,9 @@ def _between(engine: Engine, keys: DataFrame, pairs: Sequence[_Pair], names: Seq
 
 
 def _bloom(gateway: Gateway, keys: DataFrame, names: Sequence[str]) -> Column:
-    """Spark's own aggregate, which no function of its gives; sized by what the optimizer believes of the source."""
+    """Spark's own aggregate, which no function of its gives; of the rows that the optimizer believes in, a quarter."""
     expressions = gateway.named("org.apache.spark.sql.classic.ExpressionUtils")
-    expected = max(_LEAST_EXPECTED, min(_MOST_EXPECTED, _bytes(keys) // 8))
+    expected = max(_LEAST_EXPECTED, min(_MOST_EXPECTED, _bytes(keys) // 32))
     kind = gateway.named(f"{CATALYST}expressions.aggregate.BloomFilterAggregate")
     made = kind(expressions.expression(F.xxhash64(*names)._jc), expected)
     return Column(expressions.column(made.toAggregateExpression()))

@@ -33,6 +33,7 @@ from lakeproof.spark.write import (
     partition_of,
     remove_folder,
     tagged,
+    with_partition_columns,
     write_rows,
 )
 
@@ -132,7 +133,7 @@ def _written_and_told(gateway: Gateway, table: Table, rows: DataFrame) -> Taken:
     ]
     watched = tagged(rows, table, more=[PLACE, FATE]).observe(_TOLD, *told).filter(F.col(FATE) == WRITTEN)
     own = len(table.schema().fields)
-    with_parts = watched.drop(PLACE, FATE).select("*", *partition_columns(table.spec(), table.schema()))
+    with_parts = with_partition_columns(watched.drop(PLACE, FATE), table, as_text=False)
     folder = new_folder(table)
     try:
         paths = native_paths(gateway, with_parts, with_parts.columns[own:], folder, table)
