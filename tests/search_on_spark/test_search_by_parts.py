@@ -230,7 +230,7 @@ def test_a_checkpoint_of_another_search_is_refused(other: Model, differs: str, t
     assert refused.value.message == "The checkpoint is of another search"
     assert refused.value.place == str(tmp_path)
     assert refused.value.hint.startswith("it holds iceberg ")
-    assert f"its {differs} differs" in refused.value.hint
+    assert f"differs in its {differs}" in refused.value.hint
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -239,7 +239,7 @@ def test_a_checkpoint_with_other_reductions_or_another_text_of_the_model_is_refu
     by_parts(model, checkpoint=str(tmp_path), version_of_model="one")
     with pytest.raises(InvalidInput, match="of another search") as refused:
         by_parts(model, checkpoint=str(tmp_path), version_of_model="one", reductions=False)
-    assert "its reductions differs" in refused.value.hint
+    assert "differs in its reductions" in refused.value.hint
     with pytest.raises(InvalidInput, match="of another search"):
         by_parts(model, checkpoint=str(tmp_path), version_of_model="two")
 
