@@ -170,6 +170,7 @@ def test_ctrl_c_ends_it_cleanly() -> None:
         stderr=subprocess.PIPE,
         text=True,
         cwd=Path(__file__).parent,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # also where a shell ignores it
     )
     assert process.stdout is not None
     address = process.stdout.readline()

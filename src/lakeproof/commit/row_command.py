@@ -54,7 +54,7 @@ class Select(NamedTuple):
 
     where: Expression
     terms: tuple[Term, ...]
-    aggregates: tuple[str, ...] = ()  # one per term: "", "count" or "sum"
+    aggregates: tuple[str, ...] = ()  # one per term: "", "count", "count as text" or "sum"
 
 
 class MergeClause(NamedTuple):
@@ -201,6 +201,8 @@ def selected(select: Select, rows: Sequence[Row], columns: tuple[str, ...]) -> t
     for term, aggregate in zip(select.terms, select.aggregates, strict=True):
         if aggregate == "count":
             out.append(len(hit) + term.plus)
+        elif aggregate == "count as text":
+            out.append(str(len(hit)))
         elif aggregate == "sum":
             found: list[Any] = [valued(term, row, columns) for row in hit]
             known = [value for value in found if value is not None]

@@ -59,4 +59,10 @@ def _lines(step: TraceStep, commands: dict[str, str]) -> list[str]:
 
 
 def _rows(rows: list[list[Any]]) -> str:
-    return "; ".join(" ".join(f"'{v}'" if " " in str(v) else str(v) for v in row) for row in rows) or "none"
+    return "; ".join(" ".join(_spelled(value) for value in row) for row in rows) or "none"
+
+
+def _spelled(value: Any) -> str:
+    """A value that reads back as itself: text that has a blank or looks like a number stands in quotes."""
+    quoted = isinstance(value, str) and (" " in value or value.lstrip("-").isdigit())
+    return f"'{value}'" if quoted else str(value)

@@ -224,14 +224,17 @@ def _rows(text: str, place: str) -> tuple[Row, ...]:
     if text.strip() in ("none", ""):
         return ()
     try:
-        return tuple(tuple(_value(word) for word in shlex.split(part)) for part in text.split(";"))
+        return tuple(tuple(_value(word) for word in shlex.split(part, posix=False)) for part in text.split(";"))
     except ValueError as error:
         raise InvalidInput(f"«{text}» is not a list of rows: {error}", place=place) from None
 
 
 def _value(word: str) -> Value:
+    """A number, null, or text; what stands in quotes is text."""
     if word == "null":
         return None
+    if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"":
+        return word[1:-1]
     return int(word) if re.fullmatch(r"-?\d+", word) else word
 
 

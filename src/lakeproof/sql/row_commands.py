@@ -129,8 +129,8 @@ class _Reader:
         terms, aggregates = [], []
         for one in node.expressions:
             inner = one.this if isinstance(one, exp.Alias) else one
-            name = "count" if isinstance(inner, exp.Count) else "sum" if isinstance(inner, exp.Sum) else ""
-            terms.append(Term() if name == "count" else self.term(inner.this if name else inner))
+            name = _aggregate(inner)
+            terms.append(Term() if name.startswith("count") else self.term(inner.this if name else inner))
             aggregates.append(name)
         return Select(where, tuple(terms), tuple(aggregates))
 
@@ -267,6 +267,13 @@ def opaque_parts(expression: Expression) -> list[str]:
 def _static_partition(node: exp.Expr | None) -> dict[str, Value]:
     equal = [one for one in (node.expressions if node else ()) if isinstance(one, exp.EQ)]
     return {one.this.name: literal_value(one.expression) for one in equal}
+
+
+def _aggregate(node: exp.Expr) -> str:
+    """The aggregate that a selected expression is, as `Select` names it; nothing for a plain value."""
+    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Count) and node.is_type(*exp.DataType.TEXT_TYPES):
+        return "count as text"
+    return "count" if isinstance(node, exp.Count) else "sum" if isinstance(node, exp.Sum) else ""
 
 
 def _conjuncts(node: exp.Expr) -> list[exp.Expr]:

@@ -345,8 +345,8 @@ def _guarded(key: str, other: str) -> RowCommand:
 
 
 def _counted(two: str) -> RowCommand:
-    select = Select(Compare("color", "=", two), (Term("total"), Term(), Term("A")), ("", "count", ""))
-    text = f"INSERT INTO t SELECT 'total', count(*), 'A' FROM t WHERE color = '{two}'"
+    select = Select(Compare("color", "=", two), (Term("total"), Term(), Term("A")), ("", "count as text", ""))
+    text = f"INSERT INTO t SELECT 'total', cast(count(*) as string), 'A' FROM t WHERE color = '{two}'"
     return RowCommand(Command.INSERT_SELECT, select=select, text=text)
 
 
