@@ -375,7 +375,7 @@ def test_headers() -> None:
 partitioned by bucket[4](id) data, case-insensitive, dynamic overwrite
         policy  lakeproof, pyiceberg
         policy-of w2  iceberg-spark
-        rows    1 a; 2 'b c'
+        rows    1 a; '2' 'b c'
         rows    -3 null
         w1  scan  DELETE FROM t   # a comment
         """
@@ -387,7 +387,7 @@ partitioned by bucket[4](id) data, case-insensitive, dynamic overwrite
     assert (table.shape.format_version, table.shape.case_sensitive) == (3, False)
     assert table.shape.specs == ((PartitionField("id", "bucket[4]"), PartitionField("data")),)
     assert (scenario.policies, scenario.policy_of) == (("lakeproof", "pyiceberg"), (("w2", "iceberg-spark"),))
-    assert scenario.rows == (((1, "a"), (2, "b c")), ((-3, None),))
+    assert scenario.rows == (((1, "a"), ("2", "b c")), ((-3, None),))
     assert scenario.steps == (Step(9, "w1", "scan", "DELETE FROM t"),)
 
 
