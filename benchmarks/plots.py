@@ -9,7 +9,8 @@ from typing import Any
 from benchmarks.harness import ratios
 from benchmarks.results import Result, number
 
-COLOURS = ("#2f7ed8", "#e07b39", "#5aa469", "#9467bd", "#8c8c8c")
+COLOURS = {"Lakeproof": "#2f7ed8", "Apache Iceberg": "#e07b39", "plain Parquet": "#8c8c8c", "PyIceberg": "#5aa469"}
+OTHER = ("#2f7ed8", "#e07b39", "#5aa469", "#9467bd", "#8c8c8c")  # of sides that are no engines
 GREY = "#808a97"  # readable on a light page and on a dark one
 
 
@@ -54,13 +55,21 @@ def _bars(axes: Any, values: Mapping[tuple[str, str], float], cases: list[str], 
             label = side if side not in named else None
             named.add(side)
             value = values[case, side]
-            axes.barh(at, value, height=0.8, color=COLOURS[sides.index(side) % len(COLOURS)], label=label)
+            axes.barh(at, value, height=0.8, color=colour(side, sides), label=label)
             axes.text(value, at, f" {number(value)}", va="center", color=GREY, fontsize=8)
             at += 1
         ticks.append((began + at - 1) / 2)
         at += 0.6
     axes.set_yticks(ticks, cases)
     axes.invert_yaxis()
+
+
+def colour(side: str, sides: list[str]) -> str:
+    """An engine has one colour on every plot; what is another way of it («Lakeproof, fresh process») is paler."""
+    engine, _, way = side.partition(", ")
+    if engine not in COLOURS:
+        return OTHER[sides.index(side) % len(OTHER)]
+    return COLOURS[engine] + ("99" if way else "")
 
 
 def _dress(axes: Any, result: Result, cases: list[str]) -> None:
