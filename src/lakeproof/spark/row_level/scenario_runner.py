@@ -66,7 +66,10 @@ class AgainstTables:
     def rows(self) -> tuple[Row, ...]:
         """What a reader sees now."""
         found = self.lake.collect(self.lake.table(self.full_name).scan())
-        return tuple(tuple(_as_told(value) for value in row) for row in found)
+        words = [kind == "string" and not mixed for kind, mixed in _columns(self.scenario).values()]
+        return tuple(
+            tuple(value if word else _number(value) for value, word in zip(row, words, strict=True)) for row in found
+        )
 
     def seen(self, what: str) -> tuple[str, ...] | None:
         """The operations of the snapshots; files have names of their own."""
@@ -198,7 +201,7 @@ class AgainstTables:
             },
         }
         told = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
-        columns = ", ".join(f"`{name}` {kind}" for name, kind in _types(self.scenario).items())
+        columns = ", ".join(f"`{name}` {kind}" for name, (kind, _) in _columns(self.scenario).items())
         parts = ", ".join(_partition(field.column, field.transform) for field in line.shape.specs[0])
         lake.sql(f"create namespace {self.space}")
         by = f"partitioned by ({parts}) " if parts else ""
@@ -270,8 +273,8 @@ def _table_name(scenario: Scenario) -> str:
     return "t"
 
 
-def _types(scenario: Scenario) -> dict[str, str]:
-    """A column is a number where only numbers are ever in it."""
+def _columns(scenario: Scenario) -> dict[str, tuple[str, bool]]:
+    """A column is a number where only numbers are ever in it; and whether words and numbers are mixed in it."""
     shape = scenario.table.shape
     known: list[Row] = [row for rows in scenario.rows for row in rows]
     for line in scenario.steps:
@@ -283,13 +286,13 @@ def _types(scenario: Scenario) -> dict[str, str]:
     return {name: _type([row[at] for row in known]) for at, name in enumerate(shape.columns)}
 
 
-def _type(values: Sequence[Value]) -> str:
-    given = [value for value in values if value is not None]
-    return "bigint" if given and all(isinstance(value, int) for value in given) else "string"
+def _type(values: Sequence[Value]) -> tuple[str, bool]:
+    numbers = [isinstance(value, int) for value in values if value is not None]
+    return "bigint" if numbers and all(numbers) else "string", any(numbers)
 
 
-def _as_told(value: Any) -> Any:
-    """A scenario's text does not tell the word 2 from the number."""
+def _number(value: Any) -> Any:
+    """A number that went through a column of text is a number again, as the scenario has it."""
     return int(value) if isinstance(value, str) and re.fullmatch(r"-?\d+", value) else value
 
 
