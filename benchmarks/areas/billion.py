@@ -9,7 +9,7 @@ from benchmarks.harness import Line, Timing
 from benchmarks.results import Result, Stopwatch
 
 TITLE = "One search of the fast engine, stopped when it would take more than four fifths of the machine's memory."
-PARAMETERS = os.environ.get("LAKEPROOF_BENCH_SPACE", "num-writers=5 max-write-ops=7 max-compactions=2")
+PARAMETERS = os.environ.get("LAKEPROOF_BENCH_SPACE", "num-writers=5 max-write-ops=7 max-compactions=3 num-keys=2")
 
 
 def run(*, full: bool) -> Result:
