@@ -8,7 +8,7 @@ A row is named by its place in the list that is handed in; an effect never looks
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from lakeproof.commit.change import Command
 from lakeproof.errors import LakeproofError
@@ -76,6 +76,31 @@ class Merge(NamedTuple):
     clauses: tuple[MergeClause, ...]
 
 
+class Meaning(Protocol):
+    """What a command means, where its parts are not spelled out below but computed elsewhere."""
+
+    @property
+    def reads(self) -> tuple[Expression, ...]:
+        """Which rows of the table it reads beside those that it writes."""
+
+    @property
+    def has_subquery(self) -> bool:
+        """Whether other rows decide what it does to a row."""
+
+    @property
+    def everything(self) -> Expression:
+        """All rows of its table."""
+
+    def targets(self, rows: Sequence[Row]) -> Expression:
+        """Which rows it may remove or rewrite; `rows` are all rows at the scan."""
+
+    def hits(self, row: Row) -> bool:
+        """Whether it removes this row; asked only of commands that remove rows and have no subquery."""
+
+    def effect(self, rows: Sequence[Row]) -> Effect:
+        """What it does to these rows."""
+
+
 class RowCommand(NamedTuple):
     """One command as its meaning: what it reads, removes, rewrites and adds."""
 
@@ -88,6 +113,7 @@ class RowCommand(NamedTuple):
     merge: Merge | None = None
     text: str = ""
     partition_columns: tuple[str, ...] = ()  # of a dynamic overwrite
+    meaning: Meaning | None = None  # then the parts above but for the command and its filter are empty
 
     def __str__(self) -> str:
         return self.text or str(self.command)
@@ -106,6 +132,8 @@ class AmbiguousMerge(LakeproofError):
 
 def effect(command: RowCommand, rows: Sequence[Row], columns: tuple[str, ...]) -> Effect:
     """What the command does to these rows."""
+    if command.meaning is not None:
+        return command.meaning.effect(rows)
     if not guarded(command, rows, columns):
         return Effect()
     match command.command:

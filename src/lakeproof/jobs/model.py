@@ -2,95 +2,167 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple
 
-from lakeproof.checker.model import Model
+from lakeproof.checker.model import Model, Outcome, StepFunction
 from lakeproof.commit.change import Command, Isolation, Mode
 from lakeproof.commit.policy import Policy
 from lakeproof.commit.row_command import RowCommand
-from lakeproof.format import Row, TableState
-from lakeproof.jobs.abstraction import Abstraction, abstracted, alternatives, first_rows
-from lakeproof.jobs.reading import Jobs, ReadJob
+from lakeproof.filters import ALWAYS
+from lakeproof.format import Row, TableShape, TableState
+from lakeproof.jobs.conflict_filters import partition_filter
+from lakeproof.jobs.meaning import Meaning
+from lakeproof.jobs.preparing import First, Prepared, first_tables
 from lakeproof.models.iceberg import Member, assembled
 from lakeproof.models.iceberg.naming import canonical
-from lakeproof.models.iceberg.world import COMPACTION, Setup
+from lakeproof.models.iceberg.properties import JUDGED
+from lakeproof.models.iceberg.world import COMPACTION, Setup, Shared
 from lakeproof.models.iceberg.writing import first_files, partition_of
 
 
-class Beginning(NamedTuple):
-    """A model of the jobs on one first table, and the same for telling a run."""
+class Space(NamedTuple):
+    """The jobs under a policy on no particular first table; `only` leaves out the other jobs."""
 
-    model: Model
-    told: Model
+    ready: Prepared
     setup: Setup
-    rows: tuple[tuple[Row, ...], ...]
+    members: tuple[Member, ...]
+    quick: Model
 
 
-def models_of(jobs: Jobs, policy: Policy, *, only: tuple[str, ...] | None = None) -> list[Beginning]:
-    """One model for each first table; `only` leaves out the other jobs (a name twice: two runs of it)."""
-    cut = abstracted(jobs)
-    commands: dict[RowCommand, int] = {}
-    members = tuple(_members(jobs, cut, commands, policy, only))
-    found = []
-    for rows in first_rows(jobs, cut):
-        setup, named = _setup(jobs, cut, tuple(commands), rows)
-        parameters = {"jobs": jobs.name, "policy": policy.name}
-        told = replace(setup, table=named)
-        model = assembled(setup, members, parameters)
-        found.append(Beginning(model, assembled(told, members, parameters, told=True), setup, rows))
-    return found
+class Beginning(NamedTuple):
+    """The jobs on one first table."""
+
+    space: Space
+    first: First
+
+    @property
+    def model(self) -> Model:
+        """The model with every step and property."""
+        table = canonical(self._named(), self.space.setup.shape)[0]
+        return assembled(replace(self.space.setup, table=table), self.space.members, self.space.quick.parameters)
+
+    @property
+    def told(self) -> Model:
+        """The same for telling a run: files keep their names."""
+        setup = replace(self.space.setup, table=self._named())
+        return assembled(setup, self.space.members, self.space.quick.parameters, told=True)
+
+    @property
+    def quick(self) -> Model:
+        """The model with validation and swap as one step, and only the properties of single commits."""
+        table = canonical(self._named(), self.space.setup.shape)[0]
+        return replace(self.space.quick, shared=Shared(table))
+
+    @property
+    def rows(self) -> tuple[tuple[str, tuple[Row, ...]], ...]:
+        """The first rows without hidden values: table and rows of each data file."""
+        ready = self.space.ready
+        hidden = {t.name: sum(h.table == t.name for h in ready.hidden) for t in ready.jobs.tables}
+        return tuple((name, tuple(row[: len(row) - hidden[name]] for row in rows)) for name, rows in self.first)
+
+    def _named(self) -> TableState:
+        groups: list[list[Row]] = []
+        shape = self.space.setup.shape
+        for table, rows in self.first:
+            parts: dict[object, list[Row]] = {}
+            for row in rows:
+                packed = self.space.ready.columns.packed(table, row)
+                parts.setdefault(partition_of(packed, shape), []).append(packed)
+            groups.extend(parts.values())
+        return first_files(groups, shape)
 
 
-def _members(
-    jobs: Jobs, cut: Abstraction, commands: dict[RowCommand, int], policy: Policy, only: tuple[str, ...] | None
-) -> Iterable[Member]:
-    for job in jobs.jobs:
-        times = job.times if only is None else only.count(job.name)
-        program = _program(job, cut, commands, jobs.shape.columns)
-        for number in range(1, times + 1):
-            name = job.name if times == 1 else f"{job.name}#{number}"
-            yield Member(name, policy, program=program)
+def space_of(ready: Prepared, policy: Policy, only: tuple[str, ...] | None = None) -> Space:
+    """The jobs under a policy; `only` leaves out the other jobs (a name twice: two runs of it)."""
+    setup = _setup(ready)
+    members = tuple(_members(ready, policy, only))
+    whole = assembled(replace(setup, fused=True), members, {"jobs": ready.jobs.name, "policy": policy.name})
+    kept = tuple(one for one in whole.properties if one.name in JUDGED or one.kind == "reachable")
+    return Space(ready, setup, members, remembering(replace(whole, properties=kept, is_final=None)))
 
 
-def _program(
-    job: ReadJob, cut: Abstraction, commands: dict[RowCommand, int], columns: tuple[str, ...]
-) -> tuple[tuple[int, ...], ...]:
-    steps: list[tuple[int, ...]] = []
-    for command in job.commands:
-        if command.command is Command.REWRITE:
-            steps.append((COMPACTION,))
-            continue
-        made = alternatives(command, cut, columns)
-        steps.append(tuple(commands.setdefault(one, len(commands)) for one in made))
-    return tuple(steps)
+def remembering(model: Model) -> Model:
+    """The same model, whose steps and observations are computed once for all first tables."""
+    assert isinstance(model.steps, Mapping)
+    steps = {kind: tuple(s._replace(run=_remembered(s.run)) for s in some) for kind, some in model.steps.items()}
+    return replace(model, steps=steps, observe=cache(model.observe))
 
 
-def _setup(
-    jobs: Jobs, cut: Abstraction, commands: tuple[RowCommand, ...], rows: tuple[tuple[Row, ...], ...]
-) -> tuple[Setup, TableState]:
-    shape = jobs.shape._replace(columns=cut.columns, case_sensitive=True)
-    groups: list[list[Row]] = []
-    for file in rows:
-        parts: dict[object, list[Row]] = {}
-        for row in file:
-            parts.setdefault(partition_of(row, shape), []).append(row)
-        groups.extend(parts.values())
-    named = first_files(groups, shape)
-    compacts = any(c.command is Command.REWRITE for job in jobs.jobs for c in job.commands)
-    setup = Setup(
-        shape=shape,
-        commands=commands,
-        table=canonical(named, shape)[0],
-        update_mode=dict(jobs.modes).get(Command.UPDATE, Mode.COPY_ON_WRITE),
-        delete_mode=dict(jobs.modes).get(Command.DELETE, Mode.COPY_ON_WRITE),
+def _remembered(run: StepFunction) -> StepFunction:
+    known: dict[tuple[object, object], tuple[Outcome, ...]] = {}
+
+    def remembered(shared: object, own: object) -> tuple[Outcome, ...]:
+        key = (shared, own)
+        if key not in known:
+            known[key] = tuple(run(shared, own))
+        return known[key]
+
+    return remembered
+
+
+def _setup(ready: Prepared) -> Setup:
+    table = ready.jobs.tables[0]
+    compacts = any(one.command is Command.REWRITE for job in ready.jobs.jobs for one in job.statements)
+    return Setup(
+        shape=shape_of(ready),
+        commands=tuple(command for runs in commands_of(ready) for command in runs),
+        table=TableState(),
+        update_mode=dict(table.modes).get(Command.UPDATE, Mode.COPY_ON_WRITE),
+        delete_mode=dict(table.modes).get(Command.DELETE, Mode.COPY_ON_WRITE),
         isolation=Isolation.SERIALIZABLE,
         max_commands=1,
         max_compactions=int(compacts),
         duplicates=True,
-        guarded=any(command.exists for command in commands),
-        modes=jobs.modes,
-        isolations=jobs.isolations,
+        guarded=any(run.has_subquery for runs in ready.runs for run in runs),
+        modes=table.modes,
+        isolations=table.isolations,
     )
-    return setup, named
+
+
+def beginnings(space: Space) -> Iterator[Beginning]:
+    """The jobs on every first table."""
+    for first in first_tables(space.ready):
+        yield Beginning(space, first)
+
+
+def shape_of(ready: Prepared) -> TableShape:
+    """The shape of the model's table."""
+    table = ready.jobs.tables[0]
+    return TableShape(ready.columns.names, (table.fields,), table.format_version)
+
+
+def commands_of(ready: Prepared) -> list[list[RowCommand]]:
+    """The runs of each statement as commands of the model."""
+    return [[_command(run, len(runs) > 1) for run in runs] for runs in ready.runs]
+
+
+def _command(run: Meaning, several: bool) -> RowCommand:
+    made = run.of.made
+    where = partition_filter(made) if made.command is Command.OVERWRITE else ALWAYS
+    text = " ".join(made.text.split())
+    if several:
+        source = ["no row" if run.source is None else "source row " + " ".join(map(str, run.source))]
+        text += f"  [{', '.join([*(source if made.source and made.source.free else []), *map(str, run.chosen)])}]"
+    return RowCommand(made.command, where, text=text, meaning=run)
+
+
+def _members(ready: Prepared, policy: Policy, only: tuple[str, ...] | None) -> Iterable[Member]:
+    """One writer for each run of a job."""
+    starts: list[int] = []
+    at = 0
+    for runs in ready.runs:
+        starts.append(at)
+        at += len(runs)
+    number = 0
+    for job in ready.jobs.jobs:
+        program: list[tuple[int, ...]] = []
+        for made in job.statements:
+            whole = range(starts[number], starts[number] + len(ready.runs[number]))
+            program.append((COMPACTION,) if made.command is Command.REWRITE else tuple(whole))
+            number += 1
+        times = job.times if only is None else only.count(job.name)
+        for run in range(1, times + 1):
+            yield Member(job.name if times == 1 else f"{job.name}#{run}", policy, program=tuple(program))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from lakeproof.commit.change import ONLY_REMOVES, Isolation
 from lakeproof.commit.conflict import Conflict
-from lakeproof.commit.row_command import effect
+from lakeproof.commit.row_command import RowCommand, effect
 from lakeproof.commit.window import follow
 from lakeproof.filters import matches
-from lakeproof.format import rows_of
+from lakeproof.format import Row, rows_of
 from lakeproof.models.iceberg.naming import followed_ghost, renamed_op
 from lakeproof.models.iceberg.world import (
     COMMIT,
@@ -59,16 +59,22 @@ def _later(writer: Writer, own: Op, ghost: Ghost, event: Event) -> Ghost:
     setup = writer.setup
     command = setup.commands[own.command]
     columns = setup.shape.columns
-    if command.exists:
+    if command.exists or (command.meaning is not None and command.meaning.has_subquery):
         done = effect(command, [row for _, row in event.rows], columns)
         hits = rows_of((event.rows[i][0][0], 1 << event.rows[i][0][1]) for i, _ in done.changed)
     else:
-        fresh = [place for place, row in event.fresh if matches(own.change.conflict_filter, row, columns)]
+        fresh = [place for place, row in event.fresh if _hits(command, own, row, columns)]
         hits = rows_of((*ghost.hits, *((file, 1 << p) for file, p in fresh)))
     if ghost.mine is not None and setup.lean:
         # while nobody wrote a row of mine, mine is part of every candidate: they would all fall together
         return ghost._replace(hits=hits if ghost.mine else (), others=frozenset())
     return ghost._replace(hits=hits, others=ghost.others | {hits})
+
+
+def _hits(command: RowCommand, own: Op, row: Row, columns: tuple[str, ...]) -> bool:
+    if command.meaning is not None:
+        return command.meaning.hits(row)
+    return matches(own.change.conflict_filter, row, columns)
 
 
 def expired(writer: Writer, own: Op) -> Own:

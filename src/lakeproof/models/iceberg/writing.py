@@ -78,7 +78,7 @@ def written(
         command_id=command_id,
         scan_snapshot=table.snapshot_id,
         scan_sequence_number=table.sequence_number,
-        conflict_filter=conflict_filter(command, shape, policy),
+        conflict_filter=conflict_filter(command, shape, policy, [row for _, row in here]),
     )
     new = {here[index][0]: row for index, row in done.changed}
     reads = _reads(command, here, new, shape)
@@ -91,8 +91,13 @@ def written(
     return _merged_on_read(base._replace(reads=reads), table, new, done.added, shape)
 
 
-def conflict_filter(command: RowCommand, shape: TableShape, policy: Policy) -> Expression:
-    """The predicate that says which concurrent files and rows matter."""
+def conflict_filter(command: RowCommand, shape: TableShape, policy: Policy, rows: Sequence[Row] = ()) -> Expression:
+    """The predicate that says which concurrent files and rows matter; `rows` are those of the scan."""
+    if command.meaning is not None:
+        targets = command.meaning.targets(rows)
+        if policy.filters_by_all_reads:
+            return any_of([targets, *command.meaning.reads])
+        return command.meaning.everything if command.command is Command.MERGE else targets
     if policy.filters_by_all_reads:
         return read_filter(command, shape.columns)
     return ALWAYS if command.merge is not None else target_filter(command, shape.columns)
@@ -198,6 +203,7 @@ def bounds_of(column: str, values: Sequence[Value]) -> Bounds:
 
 def _reads(command: RowCommand, here: list[tuple[Place, Row]], new: dict[Place, Row | None], shape: TableShape) -> Rows:
     where = [guard.where for guard in command.exists]
+    where += command.meaning.reads if command.meaning is not None else ()
     if command.select is not None:
         where.append(command.select.where)
     if not where:

@@ -1,0 +1,303 @@
+"""Which values each column is tried with: every constant that some statement compares it with, what lies between and
+beside them, values that no statement names, and NULL.
+
+Columns that are compared with each other, or written from one another, share their values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import Any, NamedTuple
+
+from lakeproof.filters import applied
+from lakeproof.format import PartitionField, Value
+from lakeproof.jobs.gaps import fresh, with_gaps
+from lakeproof.sql.expressions import SOURCE, TARGET, Call, Column, Constant, Node, Subquery, Unknown, columns_in, walk
+from lakeproof.sql.job_statements import JobStatement, nodes_of
+from lakeproof.sql.kinds import base, converted
+
+Key = tuple[str, str]
+"""A table, or `#n` for the source of statement n, and a column."""
+
+_ORDERED = ("<", "<=", ">", ">=")
+_COMPARISONS = ("=", "!=", "<=>", *_ORDERED)
+MOST_SHIFTS = 2
+
+
+@dataclass
+class Group:
+    """Columns that share their values."""
+
+    constants: dict[Any, None] = field(default_factory=dict)
+    read: bool = False
+    ordered: bool = False
+    paired: bool = False  # compared with another column: two unnamed values are needed
+    shifts: dict[Any, None] = field(default_factory=dict)
+    partitions: list[PartitionField] = field(default_factory=list)
+
+
+class Domain(NamedTuple):
+    """The values of one column. `read`: some statement chooses rows by them. `named`: those that the file spells out."""
+
+    values: tuple[Value, ...]
+    read: bool
+    named: frozenset[Value]
+
+    def tried(self) -> tuple[Value, ...]:
+        """What a first row or a source row may hold: every value and NULL, or one value where nobody looks."""
+        return (*self.values, None) if self.read else self.values[:1]
+
+
+class Witnesses:
+    """The values of every column of a jobs file."""
+
+    def __init__(
+        self,
+        statements: list[JobStatement],
+        tables: Mapping[str, Mapping[str, tuple[str, str]]],
+        partitions: Mapping[str, tuple[PartitionField, ...]],
+    ) -> None:
+        self.kinds: dict[Key, str] = {
+            (table, name): kind for table, columns in tables.items() for name, kind in columns.values()
+        }
+        self.parent: dict[Key, Key] = {}
+        self.groups: dict[Key, Group] = {}
+        for number, statement in enumerate(statements):
+            _Reader(self, number, statement).read()
+        for table, fields in partitions.items():
+            for one in fields:
+                self._partitioned((table, one.column), one)
+
+    # ------------------------------------------------------------ groups
+
+    def find(self, key: Key) -> Key:
+        """The key that stands for the group of this one."""
+        while self.parent.get(key, key) != key:
+            key = self.parent[key]
+        return key
+
+    def group(self, key: Key) -> Group:
+        """The group of a column."""
+        return self.groups.setdefault(self.find(key), Group())
+
+    def join(self, one: Key, other: Key) -> None:
+        """The two columns share their values."""
+        left, right = self.find(one), self.find(other)
+        if left == right:
+            return
+        a, b = self.groups.pop(left, Group()), self.groups.pop(right, Group())
+        self.parent[right] = left
+        self.groups[left] = Group(
+            {**a.constants, **b.constants},
+            a.read or b.read,
+            a.ordered or b.ordered,
+            a.paired or b.paired,
+            {**a.shifts, **b.shifts},
+            [*a.partitions, *b.partitions],
+        )
+
+    def _partitioned(self, key: Key, one: PartitionField) -> None:
+        group = self.group(key)
+        group.read = group.paired = True
+        group.partitions.append(one)
+        if one.transform.startswith("truncate"):
+            group.ordered = True
+
+    # ------------------------------------------------------------ values
+
+    def domain(self, key: Key) -> Domain:
+        """The values of a column."""
+        group, kind = self.group(key), self.kinds.get(key, "string")
+        named = _of_kind(group.constants, kind)
+        if kind == "boolean":
+            return Domain((True, False), group.read, frozenset((True, False)))
+        if kind in ("other", "free", "null"):
+            return Domain(tuple(fresh("string", 2, name=key[1])), False, frozenset())
+        marks = [*named, *_shifted(named, group.shifts, kind)]
+        marks = [*marks, *_edges(marks, group.partitions)]
+        unnamed = 2 if group.paired else 1
+        if not group.read:
+            return Domain(tuple(fresh(kind, 2, name=key[1], taken=named)), False, frozenset(named))
+        if group.ordered or any(p.transform != "identity" for p in group.partitions):
+            values = with_gaps(dict.fromkeys(marks), kind, each=unnamed)
+        else:
+            values = [*dict.fromkeys(marks), *fresh(kind, unnamed, name=key[1], taken=marks)]
+        values = [*values, *_same_buckets(values, group.partitions, kind)]
+        ordered = [*named, *(value for value in values if value not in named)]
+        return Domain(tuple(dict.fromkeys(ordered)), True, frozenset(named))
+
+
+class _Reader:
+    """Tells the groups what one statement compares and writes."""
+
+    def __init__(self, to: Witnesses, number: int, statement: JobStatement) -> None:
+        self.to, self.statement = to, statement
+        source = statement.source
+        self.tables = {TARGET: statement.table, SOURCE: source.table if source and source.table else f"#{number}"}
+        for node in nodes_of(statement):
+            if isinstance(node, Subquery):
+                self.tables[node.query.relation] = node.query.table
+        for column in source.columns if source else ():
+            to.kinds.setdefault(self.key(column), column.kind)
+
+    def key(self, column: Column) -> Key:
+        key = (self.tables[column.relation], column.name)
+        self.to.kinds.setdefault(key, column.kind)
+        return key
+
+    def read(self) -> None:
+        """All of the statement."""
+        made = self.statement
+        for node in nodes_of(made):
+            self.condition(node)
+        for column, value in self.written():
+            self.flow((made.table, column), value)
+        if made.source is not None and not made.source.table and made.source.columns:
+            for row in made.source.rows:
+                for column, value in zip(made.source.columns, row, strict=True):
+                    self.flow(self.key(column), value)
+
+    def written(self) -> Iterator[tuple[str, Node]]:
+        """Every column that the statement writes, with what it writes."""
+        made = self.statement
+        columns = [name for table, name in self.to.kinds if table == made.table]
+        yield from made.sets
+        for column, value, name in zip(columns, made.outputs, made.aggregates or [""] * len(columns), strict=False):
+            counts = [Constant(count, "int") for count in (0, 1, 2)] if name.startswith("count") else [value]
+            yield from ((column, one) for one in counts)
+        for clause in made.clauses:
+            yield from clause.sets
+        if made.source is not None and not made.source.columns:
+            for row in made.source.rows:
+                yield from zip(columns, row, strict=False)
+        yield from made.partition
+
+    def condition(self, node: Node) -> None:
+        if isinstance(node, Column) and node.kind == "boolean":
+            self.to.group(self.key(node)).read = True
+        if isinstance(node, Subquery) and node.use == "in" and node.sought is not None:
+            self.pair(node.sought, node.query.outputs[0], ordered=False)
+        if not isinstance(node, Call):
+            return
+        if node.function in _COMPARISONS:
+            self.pair(*node.parts, ordered=node.function in _ORDERED)
+        elif node.function == "starts with" and isinstance(node.parts[0], Column):
+            prefix = node.parts[1]
+            assert isinstance(prefix, Constant)
+            self.constants(node.parts[0], _prefix_marks(str(prefix.value)), ordered=True)
+        elif node.function == "is null" and isinstance(node.parts[0], Column):
+            self.constants(node.parts[0], (), ordered=False)
+
+    def pair(self, one: Node, other: Node, *, ordered: bool) -> None:
+        """Two sides of a comparison."""
+        for left, right in ((one, other), (other, one)):
+            if isinstance(left, Column) and isinstance(right, Constant):
+                self.constants(left, (right.value,), ordered=ordered)
+            elif isinstance(left, Column) and isinstance(right, Subquery):
+                counts = right.query.aggregates[0].startswith("count") if right.query.aggregates else False
+                self.constants(left, (0, 1, 2) if counts else (), ordered=True)
+                for column in columns_in(right.query.outputs[0]):
+                    self.pair(left, column, ordered=True)
+            elif isinstance(left, Column) and isinstance(right, Column):
+                self.to.join(self.key(left), self.key(right))
+                group = self.to.group(self.key(left))
+                group.read = group.paired = True
+                group.ordered = group.ordered or ordered
+
+    def constants(self, column: Column, values: Iterable[Any], *, ordered: bool) -> None:
+        group = self.to.group(self.key(column))
+        group.read = True
+        group.ordered = group.ordered or ordered
+        group.constants |= dict.fromkeys(value for value in values if value is not None)
+
+    def flow(self, key: Key, value: Node) -> None:
+        """A column is written."""
+        if isinstance(value, Constant) and value.value is not None:
+            self.to.group(key).constants[value.value] = None
+        elif isinstance(value, Column):
+            self.to.join(key, self.key(value))
+        elif isinstance(value, Call) and value.function in ("+", "-"):
+            column, step = value.parts
+            assert isinstance(column, Column)
+            assert isinstance(step, Constant)
+            self.to.join(key, self.key(column))
+            amount: Any = step.value
+            self.to.group(key).shifts[amount if value.function == "+" else -amount] = None
+        elif isinstance(value, Subquery):
+            for column in columns_in(value.query.outputs[0]):
+                self.to.join(key, self.key(column))
+        elif isinstance(value, Unknown):
+            for one in walk(value.exact) if value.exact is not None else ():
+                if isinstance(one, Column) and one.kind == self.to.kinds.get(key):
+                    self.to.join(key, self.key(one))
+
+
+def _of_kind(constants: Iterable[Any], kind: str) -> list[Any]:
+    """The constants as values of a kind; a number between two whole ones becomes both."""
+    found: dict[Any, None] = {}
+    for value in constants:
+        made = converted(value, kind)
+        if made is not None:
+            found[made] = None
+        elif base(kind) == "int" and not isinstance(value, str | bool | date):
+            found |= dict.fromkeys((math.floor(value), math.ceil(value)))
+        elif base(kind) == "date" and isinstance(value, datetime):
+            found |= dict.fromkeys((value.date(), value.date() + timedelta(days=1)))
+    return sorted(found)
+
+
+def _shifted(values: list[Any], shifts: Iterable[Any], kind: str) -> list[Any]:
+    """Values that become one of these when a statement adds its number, once or twice."""
+    found: list[Any] = []
+    for step in shifts:
+        fits = converted(step, kind)
+        if fits is not None and base(kind) in ("int", "decimal", "double"):
+            found += [value - fits * times for value in values for times in range(1, MOST_SHIFTS + 1)]  # type: ignore[operator]
+    return found
+
+
+def _prefix_marks(prefix: str) -> tuple[str, ...]:
+    """Where the strings with a prefix begin and end."""
+    if not prefix:
+        return ("",)
+    return prefix, prefix + "0", prefix[:-1] + chr(ord(prefix[-1]) + 1)
+
+
+def _edges(values: list[Any], partitions: list[PartitionField]) -> list[Any]:
+    """Where the partitions of these values begin and end, for transforms of time."""
+    found: list[Any] = []
+    for one in partitions:
+        for value in values or fresh("timestamp", 1):
+            if one.transform in ("year", "month", "day", "hour") and isinstance(value, date):
+                found += _period(value, one.transform)
+    return found
+
+
+def _period(value: date, transform: str) -> list[date]:
+    """The beginning of a moment's year, month, day or hour, and of the next."""
+    if not isinstance(value, datetime):
+        if transform == "day":
+            return [value, value + timedelta(days=1)]
+        if transform == "month":
+            return [value.replace(day=1), (value.replace(day=1) + timedelta(days=32)).replace(day=1)]
+        return [value.replace(month=1, day=1), value.replace(year=value.year + 1, month=1, day=1)]
+    if transform == "hour":
+        start = value.replace(minute=0, second=0, microsecond=0)
+        return [start, start + timedelta(hours=1)]
+    return [datetime(d.year, d.month, d.day) for d in _period(value.date(), transform)]
+
+
+def _same_buckets(values: list[Any], partitions: list[PartitionField], kind: str) -> list[Any]:
+    """For each bucket transform, an unnamed value in the bucket of the last value, and one in another."""
+    found: list[Any] = []
+    for one in partitions:
+        if not one.transform.startswith("bucket") or not values:
+            continue
+        bucket = applied(one.transform, values[-1])
+        more = [value for value in fresh(kind, 60, name=one.column) if value not in values]
+        found += [value for value in more if applied(one.transform, value) == bucket][:1]
+        found += [value for value in more if applied(one.transform, value) != bucket][:1]
+    return found
