@@ -132,8 +132,10 @@ def _bare(node: Node) -> str:
 
 
 def reads_other_rows(made: JobStatement) -> bool:
-    """Whether what a statement does to a row hangs on other rows."""
-    return any(isinstance(node, Subquery) for node in nodes_of(made)) or bool(made.source and made.source.table)
+    """Whether what a statement does to a row, or makes of it, hangs on other rows."""
+    if any(isinstance(node, Subquery) for node in nodes_of(made)) or made.aggregates:
+        return True
+    return made.source is not None and bool(made.source.table) and bool(made.clauses)
 
 
 def written(made: JobStatement, names: Sequence[str]) -> Iterator[tuple[str, Node]]:
@@ -156,7 +158,7 @@ class Look:
     ) -> None:
         self.table, self.columns = table, columns
         self.seen = list(watching.of.get(table.name, {}).values())
-        self.runs = [run for some in runs for run in some if not run.has_subquery]
+        self.runs = [run for some in runs for run in some if not reads_other_rows(run.of.made)]
         self.shape = TableShape(columns.of_table(table.name), (table.fields,))
         filters = [run.targets(()) for run in self.runs if run.of.made.table == table.name]
         self.filters = list(dict.fromkeys(filters)) if table.fields else []
@@ -203,7 +205,7 @@ def different_runs(runs: Sequence[Meaning], classes: Mapping[str, Classes], look
     """The runs of a statement that do not all do the same to every row."""
     found: dict[object, Meaning] = {}
     for run in runs:
-        if run.has_subquery:
+        if reads_other_rows(run.of.made):
             return list(runs)
         table = run.of.made.table
         does = tuple(looks[table].after(run, members[0], 1) for members in classes[table].members)

@@ -16,7 +16,7 @@ from lakeproof.jobs.classes import Classes, Look, Watching, classes_of, differen
 from lakeproof.jobs.hidden import TRUTHS, Columns, Hidden, HiddenColumn, hide
 from lakeproof.jobs.meaning import Compiled, Meaning
 from lakeproof.jobs.reading import Jobs, JobTable
-from lakeproof.jobs.witnesses import Witnesses
+from lakeproof.jobs.witnesses import Key, Witnesses
 from lakeproof.models.iceberg.writing import new_file
 from lakeproof.sql.job_statements import JobStatement
 
@@ -151,13 +151,38 @@ def _given(ready: Prepared) -> Iterator[First]:
 def _tables_of(ready: Prepared, table: JobTable) -> Iterator[tuple[tuple[Row, ...], ...]]:
     """The contents that one table is tried with."""
     classes = ready.classes[table.name].members
+    usual = _Usual(ready, table)
     yield ()
     for members in classes:
-        yield ((members[0],),)
+        if usual([members[0]]):
+            yield ((members[0],),)
     shape = TableShape(ready.columns.of_table(table.name), (table.fields,))
     for one, other in combinations_with_replacement(classes, 2):
-        yield ((one[0],), (other[0],))
-        yield from _neighbours(ready, table, shape, one, other)
+        if usual([one[0], other[0]]) or usual([other[0], one[0]]):
+            yield ((one[0],), (other[0],))
+            yield from _neighbours(ready, table, shape, one, other)
+
+
+class _Usual:
+    """Whether rows use unnamed values in their order: every other choice is the same but for names."""
+
+    def __init__(self, ready: Prepared, table: JobTable) -> None:
+        self.columns: list[tuple[int, Key, tuple[tuple[Value, ...], ...]]] = []
+        for at, name in enumerate(table.names):
+            key = (table.name, name)
+            self.columns.append((at, ready.witnesses.find(key), ready.witnesses.domain(key).twins))
+
+    def __call__(self, rows: list[Row]) -> bool:
+        met: dict[tuple[Key, tuple[Value, ...]], int] = {}
+        for row in rows:
+            for at, group, twins in self.columns:
+                for some in twins:
+                    if row[at] in some:
+                        number = some.index(row[at])
+                        if number > met.get((group, some), 0):
+                            return False
+                        met[group, some] = max(met.get((group, some), 0), number + 1)
+        return True
 
 
 def _neighbours(

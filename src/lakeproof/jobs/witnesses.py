@@ -35,6 +35,7 @@ class Group:
     read: bool = False
     ordered: bool = False
     paired: bool = False  # compared with another column: two unnamed values are needed
+    ordered_pairs: bool = False  # and by order, not only by equality
     shifts: dict[Any, None] = field(default_factory=dict)
     partitions: list[PartitionField] = field(default_factory=list)
 
@@ -45,6 +46,7 @@ class Domain(NamedTuple):
     values: tuple[Value, ...]
     read: bool
     named: frozenset[Value]
+    twins: tuple[tuple[Value, ...], ...] = ()  # unnamed values that no statement can tell apart
 
     def tried(self) -> tuple[Value, ...]:
         """What a first row or a source row may hold: every value and NULL, or one value where nobody looks."""
@@ -95,6 +97,7 @@ class Witnesses:
             a.read or b.read,
             a.ordered or b.ordered,
             a.paired or b.paired,
+            a.ordered_pairs or b.ordered_pairs,
             {**a.shifts, **b.shifts},
             [*a.partitions, *b.partitions],
         )
@@ -125,9 +128,10 @@ class Witnesses:
             values = with_gaps(dict.fromkeys(marks), kind, each=unnamed)
         else:
             values = [*dict.fromkeys(marks), *fresh(kind, unnamed, name=key[1], taken=marks)]
+        twins = _twins(values, marks) if _interchangeable(group) else ()
         values = [*values, *_same_buckets(values, group.partitions, kind)]
         ordered = [*named, *(value for value in values if value not in named)]
-        return Domain(tuple(dict.fromkeys(ordered)), True, frozenset(named))
+        return Domain(tuple(dict.fromkeys(ordered)), True, frozenset(named), twins)
 
 
 class _Reader:
@@ -206,6 +210,7 @@ class _Reader:
                 group = self.to.group(self.key(left))
                 group.read = group.paired = True
                 group.ordered = group.ordered or ordered
+                group.ordered_pairs = group.ordered_pairs or ordered
 
     def constants(self, column: Column, values: Iterable[Any], *, ordered: bool) -> None:
         group = self.to.group(self.key(column))
@@ -233,6 +238,23 @@ class _Reader:
             for one in walk(value.exact) if value.exact is not None else ():
                 if isinstance(one, Column) and one.kind == self.to.kinds.get(key):
                     self.to.join(key, self.key(one))
+
+
+def _interchangeable(group: Group) -> bool:
+    """Whether two unnamed values with no constant between them are alike to every statement and partition."""
+    plain = all(field.transform == "identity" for field in group.partitions)
+    return not group.ordered_pairs and not group.shifts and plain
+
+
+def _twins(values: list[Any], marks: list[Any]) -> tuple[tuple[Value, ...], ...]:
+    """Runs of unnamed values with no mark between them."""
+    found: list[list[Value]] = [[]]
+    for value in values:
+        if value in marks:
+            found.append([])
+        else:
+            found[-1].append(value)
+    return tuple(tuple(run) for run in found if len(run) > 1)
 
 
 def _of_kind(constants: Iterable[Any], kind: str) -> list[Any]:

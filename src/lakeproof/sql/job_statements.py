@@ -196,7 +196,7 @@ class _Reader:
 
     def fitted(self, node: exp.Expr, kind: str) -> Node:
         """A value as the column stores it; what a cast makes of it is not known here."""
-        return fitted(self.names.value(node), kind, node.sql(dialect="spark"), self.names)
+        return fitted(self.names.value(node, kind), kind, node.sql(dialect="spark"), self.names)
 
     # ------------------------------------------------------------ INSERT
 

@@ -258,15 +258,17 @@ class Resolver:
             return Subquery("value", made, kind=kind)
         return literal(node)
 
-    def value(self, node: exp.Expr) -> Node:
+    def value(self, node: exp.Expr, kind: str = "") -> Node:
         """A value to write: exact where it is simple, or a column and a number; else unknown."""
         if isinstance(node, exp.Paren | exp.Alias):
-            return self.value(node.this)
+            return self.value(node.this, kind)
         found = self.simple(node)
         if found is not None:
             return found
         if isinstance(node, exp.Add | exp.Sub):
             left, right = self.simple(node.left), self.simple(node.right)
+            if isinstance(left, Column) and left.kind == "free" and kind:
+                left = self.learn(left, kind)
             if isinstance(left, Column) and isinstance(right, Constant) and base(left.kind) in ("int", "decimal"):
                 step = converted(right.value, left.kind)
                 if step is not None:
