@@ -56,7 +56,7 @@ def answered(
         listener.pair(pair)
     late = ["the time was up before every pair and every change was tried"] if limits.clock.over else []
     more = {
-        "pairs": [pair.to_json() | {"says": str(pair)} for pair in found_pairs],
+        "pairs": [pair.to_json() for pair in found_pairs],
         "proposals": [proposal.to_json() for proposal in found_proposals],
     }
     return replace(verdict, more={**verdict.more, **more}, notes=(*verdict.notes, *late))

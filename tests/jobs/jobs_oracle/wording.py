@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grammar import File, Statement, Table, spark
+from jobs_oracle.grammar import File, Statement, Table, spark
 
 
 def text_of(file: File) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import NamedTuple
 
-from grammar import Column, File, Statement, Table, loaded, stored
+from jobs_oracle.grammar import Column, File, Statement, Table, lite, loaded, stored
 
 from lakeproof.format import Value
 
@@ -150,7 +150,7 @@ def statements(one: Statement, table: Table) -> list[str]:
     """The statement as SQLite runs it, noting first which rows an UPDATE hits."""
     columns = ", ".join(table.names())
     where = f"({one.where.lite()})" + (f" and {one.guard.said(one.guard.where.lite())}" if one.guard else "")
-    rows = ", ".join("(" + ", ".join(_lite(value) for value in _full(one, row, table)) + ")" for row in one.rows)
+    rows = ", ".join("(" + ", ".join(lite(value) for value in _full(one, row, table)) + ")" for row in one.rows)
     match one.kind:
         case "insert":
             return [f"insert into {table.name} ({columns}) values {rows}"]
@@ -171,7 +171,7 @@ def statements(one: Statement, table: Table) -> list[str]:
         case "truncate":
             return [f"delete from {table.name}"]
         case "overwrite":
-            fixed = " and ".join(f"{column} = {_lite(value)}" for column, value in one.partition) or "true"
+            fixed = " and ".join(f"{column} = {lite(value)}" for column, value in one.partition) or "true"
             return [f"delete from {table.name} where {fixed}", f"insert into {table.name} (_id, {columns}) {_numbered(rows, columns)}"]
     return []
 
@@ -185,9 +185,3 @@ def _full(one: Statement, row: Values, table: Table) -> Values:
     fixed = dict(one.partition)
     rest = iter(row)
     return tuple(fixed[c.name] if c.name in fixed else next(rest) for c in table.columns)
-
-
-def _lite(value: Value) -> str:
-    from grammar import lite
-
-    return lite(value)

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from grammar import File, Statement, Table
-from in_sqlite import Effect, Engine, Identified, Values
-from planning import Plan, compaction, planned, rows_in, shape_of
+from jobs_oracle.grammar import File, Statement, Table
+from jobs_oracle.in_sqlite import Effect, Engine, Identified, Values
+from jobs_oracle.planning import Plan, compaction, planned, rows_in, shape_of
 
 from lakeproof.commit import POLICIES
 from lakeproof.commit.change import Isolation

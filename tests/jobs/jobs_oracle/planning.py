@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from grammar import Statement, Table
-from in_sqlite import Effect, Identified, Values
+from jobs_oracle.grammar import Statement, Table
+from jobs_oracle.in_sqlite import Effect, Identified, Values
 
 from lakeproof.commit.change import Command, Isolation, Mode, TableChange
 from lakeproof.commit.policy import Policy

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from random import Random
 
-from grammar import (
+from jobs_oracle.grammar import (
     Bare,
     Between,
     Clause,

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from brute_force import Anomaly, BruteForce
-from generator import Maker, any_row, first_rows
-from grammar import Column, File
-from in_sqlite import Engine, Values
-from planning import first_table
-from wording import text_of
+from jobs_oracle.brute_force import Anomaly, BruteForce
+from jobs_oracle.generator import Maker, any_row, first_rows
+from jobs_oracle.grammar import Column, File
+from jobs_oracle.in_sqlite import Engine, Values
+from jobs_oracle.planning import first_table
+from jobs_oracle.wording import text_of
 
 TABLES = 40
 """First tables that the brute force tries for one file."""
