@@ -48,7 +48,7 @@ def committed(writer: Writer, shared: Shared, op: Op, answer: Commit | CommitWit
     new_files = {file.path: origins for file, origins in zip(snapshot.added_data_files, op.ghost.origins, strict=True)}
     rows_after = placed(table, columns)
     result = judging.after(rows_after, new_files)
-    violated = judging.verdict(setup, op, before, result, committed_before=op.window.committed)
+    violated = judging.verdict(setup, op, before, result, committed_before=op.request.landed)
     violated += structural(setup, shared, table, snapshot)
     named, names = canonical(table, setup.shape) if setup.canonical else named_by_age(table, table.sequence_number)
     event = _event(setup, snapshot, shared.table, before, result, rows_after, new_files, names)

@@ -188,8 +188,8 @@ def op_of(writer: Writer, index: int, group: str, plan: Written, turn: int) -> O
             for file in change.removed_data_files
         ),
     )
-    phase = WRITE if change.command in (Command.INSERT, Command.UPSERT) else READ
-    return Op(phase, index, group, lighter, window, ghost, writer.policy.name, turn, targets if setup.measure else ())
+    stage = WRITE if change.command in (Command.INSERT, Command.UPSERT) else READ
+    return Op(stage, index, group, lighter, window, ghost, writer.policy.name, turn, targets if setup.measure else ())
 
 
 def _has_equality(change: TableChange) -> bool:
