@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cache
 from typing import NamedTuple
 
-from lakeproof.checker.model import Model, Outcome, StepFunction
+from lakeproof.checker.model import Model
 from lakeproof.commit.change import Command, Isolation, Mode
 from lakeproof.commit.policy import Policy
 from lakeproof.commit.row_command import RowCommand
@@ -16,10 +15,10 @@ from lakeproof.format import Row, TableShape, TableState
 from lakeproof.jobs.conflict_filters import partition_filter
 from lakeproof.jobs.meaning import Meaning
 from lakeproof.jobs.preparing import First, Prepared, first_tables
+from lakeproof.jobs.quick import Seen, quickened
 from lakeproof.models.iceberg import Member, assembled
 from lakeproof.models.iceberg.naming import canonical
-from lakeproof.models.iceberg.properties import JUDGED
-from lakeproof.models.iceberg.world import COMPACTION, Ready, Setup, Shared
+from lakeproof.models.iceberg.world import COMPACTION, Setup, Shared
 from lakeproof.models.iceberg.writing import first_files, partition_of
 
 
@@ -30,8 +29,7 @@ class Space(NamedTuple):
     setup: Setup
     members: tuple[Member, ...]
     quick: Model
-    committed: set[str]  # kinds of writers that have committed something so far
-    started: set[str]  # and that have found something to do
+    seen: Seen
 
 
 class Beginning(NamedTuple):
@@ -82,36 +80,8 @@ def space_of(ready: Prepared, policy: Policy, only: tuple[str, ...] | None = Non
     setup = _setup(ready)
     members = tuple(_members(ready, policy, only))
     whole = assembled(replace(setup, fused=True), members, {"jobs": ready.jobs.name, "policy": policy.name})
-    kept = tuple(one for one in whole.properties if one.name in JUDGED or one.kind == "reachable")
-    committed: set[str] = set()
-    started: set[str] = set()
-    quick = _remembering(replace(whole, properties=kept, is_final=None), committed, started)
-    return Space(ready, setup, members, quick, committed, started)
-
-
-def _remembering(model: Model, committed: set[str], started: set[str]) -> Model:
-    """The same model, whose steps and observations are computed once for all first tables."""
-    assert isinstance(model.steps, Mapping)
-    steps = {
-        kind: tuple(one._replace(run=_remembered(one.run, kind, committed, started)) for one in some)
-        for kind, some in model.steps.items()
-    }
-    return replace(model, steps=steps, observe=cache(model.observe))
-
-
-def _remembered(run: StepFunction, kind: str, committed: set[str], started: set[str]) -> StepFunction:
-    known: dict[tuple[object, object], tuple[Outcome, ...]] = {}
-
-    def remembered(shared: object, own: object) -> tuple[Outcome, ...]:
-        key = (shared, own)
-        if key not in known:
-            known[key] = tuple(run(shared, own))
-            for outcome in known[key]:
-                (committed if outcome.event is not None else set[str]()).add(kind)
-                (started if not isinstance(outcome.own, Ready) else set[str]()).add(kind)
-        return known[key]
-
-    return remembered
+    seen = Seen(set(), set())
+    return Space(ready, setup, members, quickened(whole, seen), seen)
 
 
 def _setup(ready: Prepared) -> Setup:

@@ -96,7 +96,7 @@ def searched(
 
 
 def _found(space: Space, violated: Beginning | None, tables: int, states: int, marks: Counter[str]) -> Found:
-    return Found(violated, tables, states, marks, frozenset(space.committed), frozenset(space.started))
+    return Found(violated, tables, states, marks, frozenset(space.seen.committed), frozenset(space.seen.started))
 
 
 def _checked(one: Beginning, limits: Limits, *, first: bool) -> Verdict:
