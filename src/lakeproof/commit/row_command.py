@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from lakeproof.commit.change import Command
+from lakeproof.commit.change import Command, Isolation, Mode
 from lakeproof.errors import LakeproofError
 from lakeproof.filters import ALWAYS, NEVER, Compare, Expression, In, IsNull, all_of, any_of, matches
 from lakeproof.format import Row, Value
@@ -78,6 +78,18 @@ class Merge(NamedTuple):
 
 class Meaning(Protocol):
     """What a command means, where its parts are not spelled out below but computed elsewhere."""
+
+    @property
+    def table(self) -> str:
+        """The table that it changes, in a model of several tables."""
+
+    @property
+    def mode(self) -> Mode | None:
+        """How it writes, where that is not the whole model's."""
+
+    @property
+    def isolation(self) -> Isolation | None:
+        """What it promises, where that is not the whole model's."""
 
     @property
     def reads(self) -> tuple[Expression, ...]:

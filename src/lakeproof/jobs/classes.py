@@ -160,7 +160,7 @@ class Look:
         self.seen = list(watching.of.get(table.name, {}).values())
         self.runs = [run for some in runs for run in some if not reads_other_rows(run.of.made)]
         self.shape = TableShape(columns.of_table(table.name), (table.fields,))
-        filters = [run.targets(()) for run in self.runs if run.of.made.table == table.name]
+        filters = [run.plain_targets for run in self.runs if run.of.made.table == table.name]
         self.filters = list(dict.fromkeys(filters)) if table.fields else []
         self.known: dict[tuple[Row, int], int] = {}
         self.numbers: dict[object, int] = {}

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from lakeproof.filters import NEVER, Compare, Expression, all_of
+from lakeproof.filters.expression import rebuilt
 from lakeproof.format import Row, Value
 from lakeproof.jobs.evaluating import Computed, Evaluator
 from lakeproof.jobs.witnesses import Domain, Witnesses
@@ -66,6 +68,13 @@ class Columns:
                 return name, row[at : at + len(columns)]
             at += len(columns)
         raise KeyError(row[0])
+
+    def placed(self, expression: Expression, table: str) -> Expression:
+        """A filter on a table's columns as one on the model's table."""
+        if not self.several or expression == NEVER:
+            return expression
+        named = rebuilt(expression, lambda leaf: leaf._replace(column=self.named(table, leaf.column)))
+        return all_of([Compare(TABLE, "=", table), named])
 
     def split(self, rows: Sequence[Row]) -> dict[str, list[tuple[int, Row]]]:
         """The rows of each table, with their places in the list."""

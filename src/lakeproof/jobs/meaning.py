@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakeproof.commit.change import Command
+from lakeproof.commit.change import Command, Isolation, Mode
 from lakeproof.commit.row_command import Effect
 from lakeproof.filters import ALWAYS, NEVER, Expression
 from lakeproof.format import Row, Value
@@ -20,10 +20,14 @@ from lakeproof.sql.expressions import RUN, SOURCE, TARGET, Subquery, conjuncts
 from lakeproof.sql.job_statements import Clause, JobStatement, nodes_of
 
 
+Promised = tuple[Mode | None, Isolation | None]
+"""How a statement's table writes for it, and what it promises; `None`: as every command."""
+
+
 class Compiled:
     """A statement's functions, made once for all its runs."""
 
-    def __init__(self, made: JobStatement, columns: Columns, hidden: Hidden) -> None:
+    def __init__(self, made: JobStatement, columns: Columns, hidden: Hidden, promised: Promised) -> None:
         self.made, self.columns, self.hidden = made, columns, hidden
         layout = {TARGET: columns.of_table(made.table), SOURCE: hidden.source_columns, RUN: hidden.run_columns}
         if made.source is not None and made.source.table:
@@ -42,7 +46,9 @@ class Compiled:
         self.names = columns.of_table(made.table)
         inner = any(isinstance(node, Subquery) for node in nodes_of(made))
         self.has_subquery = inner or bool(made.source and made.source.table)
-        self.reads = tuple(read_filters(made, [made.where, made.on, *(c.condition for c in made.clauses)]))
+        reads = read_filters(made, [made.where, made.on, *(c.condition for c in made.clauses)])
+        self.reads = tuple(columns.placed(one, made.table) for one in reads)
+        self.mode, self.isolation = promised
 
 
 @dataclass(frozen=True)
@@ -68,12 +74,35 @@ class Meaning:
         return self.of.has_subquery
 
     @property
+    def table(self) -> str:
+        """The table that is written."""
+        return self.of.made.table
+
+    @property
+    def mode(self) -> Mode | None:
+        """How its table writes for this command."""
+        return self.of.mode
+
+    @property
+    def isolation(self) -> Isolation | None:
+        """What its table promises for this command."""
+        return self.of.isolation
+
+    @property
     def everything(self) -> Expression:
         """All rows of the table that is written."""
-        return ALWAYS
+        return self.of.columns.placed(ALWAYS, self.table)
 
     def targets(self, rows: Sequence[Row]) -> Expression:
         """The rows that may be removed or rewritten, as a filter; `rows` are all rows at the scan."""
+        return self.of.columns.placed(self._targets(rows), self.table)
+
+    @property
+    def plain_targets(self) -> Expression:
+        """The target rows as a filter on the table's own columns, where no other table is read."""
+        return self._targets(())
+
+    def _targets(self, rows: Sequence[Row]) -> Expression:
         made = self.of.made
         match made.command:
             case Command.INSERT | Command.INSERT_SELECT:

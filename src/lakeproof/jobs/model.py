@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from lakeproof.checker.model import Model
-from lakeproof.commit.change import Command, Isolation, Mode
+from lakeproof.commit.change import Command, Isolation
 from lakeproof.commit.policy import Policy
 from lakeproof.commit.row_command import RowCommand
 from lakeproof.filters import ALWAYS
-from lakeproof.format import Row, TableShape, TableState
+from lakeproof.format import PartitionField, Row, TableShape, TableState
 from lakeproof.jobs.conflict_filters import partition_filter
+from lakeproof.jobs.hidden import TABLE
 from lakeproof.jobs.meaning import Meaning
 from lakeproof.jobs.preparing import First, Prepared, first_tables
 from lakeproof.jobs.quick import Seen, quickened
@@ -85,21 +86,17 @@ def space_of(ready: Prepared, policy: Policy, only: tuple[str, ...] | None = Non
 
 
 def _setup(ready: Prepared) -> Setup:
-    table = ready.jobs.tables[0]
     compacts = any(one.command is Command.REWRITE for job in ready.jobs.jobs for one in job.statements)
     return Setup(
         shape=shape_of(ready),
         commands=tuple(command for runs in commands_of(ready) for command in runs),
         table=TableState(),
-        update_mode=dict(table.modes).get(Command.UPDATE, Mode.COPY_ON_WRITE),
-        delete_mode=dict(table.modes).get(Command.DELETE, Mode.COPY_ON_WRITE),
         isolation=Isolation.SERIALIZABLE,
         max_commands=1,
         max_compactions=int(compacts),
         duplicates=True,
         guarded=any(run.has_subquery for runs in ready.runs for run in runs),
-        modes=table.modes,
-        isolations=table.isolations,
+        several=ready.columns.several,
     )
 
 
@@ -111,8 +108,14 @@ def beginnings(space: Space) -> Iterator[Beginning]:
 
 def shape_of(ready: Prepared) -> TableShape:
     """The shape of the model's table."""
-    table = ready.jobs.tables[0]
-    return TableShape(ready.columns.names, (table.fields,), table.format_version)
+    columns = ready.columns
+    fields = [
+        field._replace(column=columns.named(table.name, field.column))
+        for table in ready.jobs.tables
+        for field in table.fields
+    ]
+    first = [PartitionField(TABLE)] if columns.several else []
+    return TableShape(columns.names, ((*first, *fields),), ready.jobs.tables[0].format_version)
 
 
 def commands_of(ready: Prepared) -> list[list[RowCommand]]:
@@ -123,6 +126,7 @@ def commands_of(ready: Prepared) -> list[list[RowCommand]]:
 def _command(run: Meaning, several: bool) -> RowCommand:
     made = run.of.made
     where = partition_filter(made) if made.command is Command.OVERWRITE else ALWAYS
+    where = run.of.columns.placed(where, made.table)
     text = " ".join(made.text.split())
     if several:
         source = ["no row" if run.source is None else "source row " + " ".join(map(str, run.source))]
@@ -144,6 +148,8 @@ def _members(ready: Prepared, policy: Policy, only: tuple[str, ...] | None) -> I
             whole = range(starts[number], starts[number] + len(ready.runs[number]))
             program.append((COMPACTION,) if made.command is Command.REWRITE else tuple(whole))
             number += 1
+        compacted = [made.table for made in job.statements if made.command is Command.REWRITE]
+        partition = (compacted[0],) if compacted and ready.columns.several else None
         times = job.times if only is None else only.count(job.name)
         for run in range(1, times + 1):
-            yield Member(job.name if times == 1 else f"{job.name}#{run}", policy, program=tuple(program))
+            yield Member(job.name if times == 1 else f"{job.name}#{run}", policy, None, tuple(program), partition)

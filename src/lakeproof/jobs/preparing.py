@@ -25,6 +25,9 @@ MOST_RUNS = 200
 MOST_PAIRS = 6
 """Members of a class that are tried as neighbours in one file, for statistics that differ."""
 
+MOST_FIRST_ROWS = 2
+"""Rows of all first tables together, where the set-up gives none."""
+
 First = tuple[tuple[str, tuple[Row, ...]], ...]
 """A first table: the data files, each with its table and rows."""
 
@@ -57,7 +60,7 @@ def prepared(jobs: Jobs) -> Prepared:
     every: list[list[Meaning]] = []
     cut: list[str] = []
     for number, (made, each) in enumerate(zip(statements, hidden, strict=True)):
-        some = list(islice(_runs(number, made, each, columns, witnesses, watching), MOST_RUNS + 1))
+        some = list(islice(_runs(number, made, each, columns, witnesses, watching, jobs), MOST_RUNS + 1))
         if len(some) > MOST_RUNS:
             cut.append(f"only {MOST_RUNS} of the source rows and unknown values of «{made.text}» were tried")
         every.append(some[:MOST_RUNS])
@@ -81,11 +84,19 @@ def _name_first_rows(jobs: Jobs, witnesses: Witnesses) -> None:
 
 
 def _runs(
-    number: int, made: JobStatement, hidden: Hidden, columns: Columns, witnesses: Witnesses, watching: Watching
+    number: int,
+    made: JobStatement,
+    hidden: Hidden,
+    columns: Columns,
+    witnesses: Witnesses,
+    watching: Watching,
+    jobs: Jobs,
 ) -> Iterator[Meaning]:
     if made.command is Command.REWRITE:
         return
-    compiled = Compiled(made, columns, hidden)
+    table = jobs.table(made.table)
+    promised = dict(table.modes).get(made.command), dict(table.isolations).get(made.command)
+    compiled = Compiled(made, columns, hidden, promised)
     for source in _source_rows(number, made, hidden, witnesses, watching):
         for chosen in product(*hidden.run.values()):
             yield Meaning(number, source, chosen, compiled)
@@ -125,7 +136,7 @@ def first_tables(ready: Prepared) -> Iterator[First]:
     combined = sorted(product(*choices), key=lambda parts: sum(len(rows) for part in parts for rows in part))
     for parts in combined:
         files = [(table.name, rows) for table, part in zip(ready.jobs.tables, parts, strict=True) for rows in part]
-        if len(ready.jobs.tables) == 1 or sum(len(rows) for _, rows in files) <= 3:
+        if sum(len(rows) for _, rows in files) <= MOST_FIRST_ROWS:
             yield tuple(files)
 
 
@@ -190,7 +201,7 @@ def _neighbours(
 ) -> Iterator[tuple[tuple[Row, ...], ...]]:
     """Two rows in one file: once for each thing that the file's statistics may say to the statements' filters."""
     runs = [run for some in ready.runs for run in some[:4] if run.of.made.table == table.name]
-    filters = list(dict.fromkeys(run.targets(()) for run in runs))
+    filters = list(dict.fromkeys(run.plain_targets for run in runs))
     known: set[tuple[bool, ...]] = set()
     for left, right in product(one[:MOST_PAIRS], other[:MOST_PAIRS]):
         file: DataFile = new_file(0, [left, right], shape)

@@ -92,6 +92,7 @@ def read_jobs(text: JobsText) -> Jobs:
     statements = [one for job in jobs for one in job.statements]
     notes = tuple(dict.fromkeys(note for one in statements for note in one.notes))
     left = tuple(dict.fromkeys(why for one in statements for why in one.open))
+    _refuse_mixed(tuple(tables.values()), jobs, text.name)
     policies = [dict(made.properties).get("lakeproof.policy") for made in created.values()]
     policy = next((one for one in policies if one), None)
     return Jobs(text.name, tuple(tables.values()), policy, jobs, notes, left)
@@ -103,6 +104,16 @@ def _job(job: object, columns: dict[str, dict[str, tuple[str, str]]], name: str)
     assert isinstance(job, Job)
     made = tuple(read_statement(one.text, columns, place=f"{name}:{one.line}") for one in job.statements)
     return ReadJob(job.name, job.times, made, job.line)
+
+
+def _refuse_mixed(tables: tuple[JobTable, ...], jobs: tuple[ReadJob, ...], name: str) -> None:
+    """What one model of several tables cannot say."""
+    if len({table.format_version for table in tables}) > 1:
+        raise InvalidInput("The tables of one file must have one format version", place=f"{name}:1")
+    for job in jobs:
+        compacted = {one.table for one in job.statements if one.command is Command.REWRITE}
+        if len(compacted) > 1:
+            raise InvalidInput(f"The job {job.name} compacts two tables", place=f"{name}:{job.line}", hint="make it two")
 
 
 def _create(made: CreateTable, created: dict[str, CreateTable], place: str) -> None:

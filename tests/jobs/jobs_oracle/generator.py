@@ -286,14 +286,16 @@ class Maker:
 
 
 def first_rows(file: File, random: Random) -> dict[str, tuple[tuple[tuple[Value, ...], ...], ...]]:
-    """A first table for each table of the file: at most two rows, in one data file or in two."""
+    """A first table for each table of the file: at most two rows in all, in one data file or in two."""
     found = {}
+    left = 2
     for table in file.tables:
         given = tuple(rows for name, rows in file.rows if name == table.name)
         if file.rows:
             found[table.name] = given
             continue
-        count = random.choice((0, 1, 1, 1, 2, 2, 2, 2))
+        count = min(left, random.choice((0, 1, 1, 1, 2, 2, 2, 2) if len(file.tables) == 1 else (0, 1, 1, 1, 2)))
+        left -= count
         rows = [any_row(table.columns, random, file.constants) for _ in range(count)]
         found[table.name] = (tuple(rows),) if rows and random.random() < 0.5 else tuple((row,) for row in rows)
     return found

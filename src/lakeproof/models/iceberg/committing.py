@@ -36,7 +36,23 @@ def applied(writer: Writer, shared: Shared, op: Op, answer: Commit | CommitWith)
     """The new head and snapshot, as `commit/` makes them."""
     head = shared.table
     number = 1 if writer.setup.canonical else head.sequence_number + 1
-    return Applied(*new_snapshot(head, op.change, answer, writer.policy, writer.setup.shape, number))
+    name = writer.table_of(op)
+    if name is None:
+        return Applied(*new_snapshot(head, op.change, answer, writer.policy, writer.setup.shape, number))
+    mine = only_table(head, name)
+    table, snapshot = new_snapshot(mine, op.change, answer, writer.policy, writer.setup.shape, number)
+    others = [file for file in head.data_files if file not in mine.data_files]
+    deletes = [file for file in head.delete_files if file not in mine.delete_files]
+    both = table._replace(data_files=(*others, *table.data_files), delete_files=(*deletes, *table.delete_files))
+    return Applied(both, snapshot)
+
+
+def only_table(head: TableState, name: str) -> TableState:
+    """The files of one of several tables."""
+    return head._replace(
+        data_files=tuple(file for file in head.data_files if file.partition[0] == name),
+        delete_files=tuple(file for file in head.delete_files if file.partition[0] == name),
+    )
 
 
 def committed(writer: Writer, shared: Shared, op: Op, answer: Commit | CommitWith) -> tuple[Shared, Event]:

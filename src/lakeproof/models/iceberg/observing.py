@@ -8,7 +8,7 @@ from lakeproof.commit.conflict import Conflict
 from lakeproof.commit.row_command import RowCommand, effect
 from lakeproof.commit.window import CommitWindow, follow, with_hole
 from lakeproof.filters import matches
-from lakeproof.format import Row, rows_of
+from lakeproof.format import Row, Snapshot, rows_of
 from lakeproof.models.iceberg.naming import followed_ghost, renamed_op
 from lakeproof.models.iceberg.world import COMPACTION, HIDDEN, Conflicted, Event, Ghost, Op, Own, Setup, Writer
 
@@ -22,7 +22,8 @@ def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
     setup, change = writer.setup, own.change
     checks = writer.checks(change)
     snapshot = event.snapshot._replace(command_id=change.command_id) if me else event.snapshot
-    window = follow(change, own.window, snapshot, checks, setup.shape)
+    mine = _touches(snapshot, writer.table_of(own))
+    window = follow(change, own.window, snapshot, checks, setup.shape) if mine else own.window
     lost = window.gone and "missing_delete_paths" in checks.head
     if (window.conflict or lost) and _is_settled(writer, own, window):
         check = window.conflict.check if window.conflict else "missing_delete_paths"
@@ -38,9 +39,15 @@ def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
     new = renamed_op(own, window, ghost, names, replaced=not snapshot.adds_no_data)
     if own.attempt.unanswered or me or own.request.taken:
         new = new._replace(request=own.request.passed(me, setup.max_expiries))
-    if own.attempt.phase is Phase.SWAP:
+    if own.attempt.phase is Phase.SWAP and mine:
         new = new._replace(attempt=_lost_swap(setup, own.attempt))
     return new._replace(since=min(own.since + 1, 2) if setup.max_expiries else 0)
+
+
+def _touches(snapshot: Snapshot, table: str | None) -> bool:
+    """Whether a commit is one of this table: others have a history of their own."""
+    files = (*snapshot.added_data_files, *snapshot.removed_data_files, *snapshot.added_delete_files)
+    return table is None or any(file.partition[0] == table for file in files)
 
 
 def _is_settled(writer: Writer, own: Op, window: CommitWindow) -> bool:

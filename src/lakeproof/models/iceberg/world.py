@@ -188,10 +188,13 @@ class Setup:
     compacts_always: bool = False  # also what needs no compaction: a scenario says what is compacted
     modes: tuple[tuple[Command, Mode], ...] = ()  # of single commands, before update_mode and delete_mode
     isolations: tuple[tuple[Command, Isolation], ...] = ()  # of single commands, before isolation
+    several: bool = False  # several tables are kept in one: a row's first value, and its partition's, is its table
 
-    def isolation_of(self, command: Command) -> Isolation:
+    def isolation_of(self, command: RowCommand) -> Isolation:
         """What this command promises."""
-        return dict(self.isolations).get(command, self.isolation)
+        if command.meaning is not None and command.meaning.isolation is not None:
+            return command.meaning.isolation
+        return dict(self.isolations).get(command.command, self.isolation)
 
     @property
     def tracks_lost_swaps(self) -> bool:
@@ -228,8 +231,19 @@ class Writer:
             Command.METADATA_DELETE,
         ):
             return Mode.COPY_ON_WRITE
+        if command.meaning is not None and command.meaning.mode is not None:
+            return command.meaning.mode
         table = self.setup.delete_mode if command.command is Command.DELETE else self.setup.update_mode
         return dict(self.setup.modes).get(command.command, table)
+
+    def table_of(self, own: Op | Conflicted) -> str | None:
+        """The table that a command works on, where there are several."""
+        if not self.setup.several:
+            return None
+        if own.command == COMPACTION:
+            return str(self.partition[0]) if self.partition else None
+        meaning = self.setup.commands[own.command].meaning
+        return meaning.table if meaning is not None else None
 
     def checks(self, change: TableChange) -> CheckList:
         """What this writer's policy asks of a change."""
