@@ -25,7 +25,9 @@ def test_random_files_are_answered_as_the_brute_force_does(capsys: pytest.Captur
     counts = Counter(one.answer.verdict for one in answers)
     confirmed = sum(one.anomaly is not None for one in answers)
     with capsys.disabled():
-        print(f"\n{FILES} jobs files from seed {SEED}: {dict(counts)}; {confirmed} anomalies seen by the brute force too")
+        print(
+            f"\n{FILES} jobs files from seed {SEED}: {dict(counts)}; {confirmed} anomalies seen by the brute force too"
+        )
     wrong = [told(one) for one in answers if one.wrong]
     assert not wrong, "\n\n".join(wrong)
     assert confirmed >= FILES // 20  # else the brute force has nothing to say

@@ -16,7 +16,6 @@ from lakeproof.cli.engines import add_engine_arguments, explored
 from lakeproof.cli.files import read, read_policy, write
 from lakeproof.cli.output import DONE, EXIT, console, print_json
 from lakeproof.commit import POLICIES, Policy
-from lakeproof.commit.policy_text import named_policy, policy_from_text
 from lakeproof.errors import InvalidInput
 from lakeproof.models import iceberg, paimon
 from lakeproof.models.iceberg.telling import told

@@ -40,7 +40,9 @@ def answered(
     ready = prepared(jobs)
     explored = covered(ready, policy, limits, listener.progress)
     worst = explored.found.violated
-    verdict = _violation(worst, explored, limits) if worst is not None else _no_violation(ready, policy, explored, limits)
+    verdict = (
+        _violation(worst, explored, limits) if worst is not None else _no_violation(ready, policy, explored, limits)
+    )
     verdict = replace(verdict, more={**_more(ready, explored, worst), "pairs": [], "proposals": []})
     listener.verdict(verdict)
     if not advice:
@@ -86,9 +88,7 @@ def _no_violation(ready: Prepared, policy: Policy, explored: Covered, limits: Li
     why = [*ready.cut, *([found.cut] if found.cut else []), *ready.jobs.open]
     why += _idle(ready, policy, found.committed, found.started) if not found.cut else []
     word: Any = "unknown" if why else "holds"
-    shown = [
-        PropertyVerdict(name, seed, "always", word, True, reason="; ".join(why)) for name, seed in JUDGED.items()
-    ]
+    shown = [PropertyVerdict(name, seed, "always", word, True, reason="; ".join(why)) for name, seed in JUDGED.items()]
     return Verdict(
         model="iceberg",
         parameters={"jobs": ready.jobs.name, "policy": policy.name},
@@ -110,7 +110,9 @@ def _no_violation(ready: Prepared, policy: Policy, explored: Covered, limits: Li
 def _idle(ready: Prepared, policy: Policy, committed: frozenset[str], started: frozenset[str]) -> list[str]:
     """The jobs that never commit anything on any first table, and why."""
     found = []
-    for job, member in zip(ready.jobs.jobs, space_of(ready, policy, tuple(j.name for j in ready.jobs.jobs)).members, strict=True):
+    for job, member in zip(
+        ready.jobs.jobs, space_of(ready, policy, tuple(j.name for j in ready.jobs.jobs)).members, strict=True
+    ):
         if member.kind() in committed:
             continue
         finds = member.kind() in started

@@ -107,7 +107,9 @@ class Watching:
             return
         function = self.evaluator.function(node)
         seen: Seen = (
-            (lambda row: function({relation: row}, {}) is True) if plain else (lambda row: function({relation: row}, {}))
+            (lambda row: function({relation: row}, {}) is True)
+            if plain
+            else (lambda row: function({relation: row}, {}))
         )
         table = self.tables[relation]
         if not self.other_rows and not table.startswith("#"):
@@ -189,9 +191,7 @@ class Look:
         return self.of(row, depth) if table == self.table.name else packed
 
 
-def classes_of(
-    table: JobTable, witnesses: Witnesses, hidden: Sequence[HiddenColumn], look: Look
-) -> Classes:
+def classes_of(table: JobTable, witnesses: Witnesses, hidden: Sequence[HiddenColumn], look: Look) -> Classes:
     """The classes of a table's rows."""
     rows = list(islice(_universe(table, witnesses, hidden), MOST_ROWS + 1))
     depth = DEPTH if len(rows) * len(look.runs) < QUICK else 1

@@ -33,7 +33,9 @@ _COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
 class Evaluator:
     """Makes functions of nodes. `hidden`: the relation and column that hold the value of an unknown part."""
 
-    def __init__(self, layout: Layout, hidden: Mapping[Unknown, tuple[str, str]], tables: Mapping[str, tuple[str, ...]]):
+    def __init__(
+        self, layout: Layout, hidden: Mapping[Unknown, tuple[str, str]], tables: Mapping[str, tuple[str, ...]]
+    ):
         self.layout, self.hidden, self.tables = dict(layout), hidden, tables
 
     def function(self, node: Node) -> Computed:
@@ -77,7 +79,10 @@ class Evaluator:
             if not query.aggregates:
                 return [tuple(output(each, tables) for output in outputs) for each in hit]
             columns = [[output(each, tables) for each in hit] for output in outputs]
-            constant = [output({**rows}, tables) if not name else None for output, name in zip(outputs, query.aggregates, strict=True)]
+            constant = [
+                output({**rows}, tables) if not name else None
+                for output, name in zip(outputs, query.aggregates, strict=True)
+            ]
             pairs = zip(query.aggregates, columns, constant, strict=True)
             return [tuple(aggregated(name, values) if name else fixed for name, values, fixed in pairs)]
 
@@ -106,9 +111,9 @@ def aggregated(name: str, values: list[Any]) -> Value:
         case "sum":
             return sum(known[1:], known[0]) if known else None
         case "min":
-            return min(known) if known else None  # type: ignore[no-any-return]
+            return min(known) if known else None
         case "max":
-            return max(known) if known else None  # type: ignore[no-any-return]
+            return max(known) if known else None
     raise LakeproofError(f"{name} is no aggregate")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 from lakeproof.sql.kinds import base, scale
@@ -24,7 +25,7 @@ def with_gaps(values: Iterable[Any], kind: str, *, each: int) -> list[Any]:
     if not known:
         return fresh(kind, each + 1)
     out = [*before(known[0], kind, each)]
-    for low, high in zip(known, known[1:], strict=False):
+    for low, high in pairwise(known):
         out += [low, *between(low, high, kind, each)]
     return [*out, known[-1], *behind(known[-1], kind, each)]
 

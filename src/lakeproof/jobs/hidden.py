@@ -255,7 +255,9 @@ class _Hider:
         hidden, made = self.hidden, self.made
         hidden.table = tuple(one for one in found if one.table == made.table)
         written = {column for column, _ in self.values()}
-        inserts = bool(made.outputs or (made.source and made.source.rows)) or any(c.then == "insert" for c in made.clauses)
+        inserts = bool(made.outputs or (made.source and made.source.rows)) or any(
+            c.then == "insert" for c in made.clauses
+        )
         for one in hidden.table:
             if inserts or written & set(one.inputs):
                 hidden.run[f"new {one.name}"] = TRUTHS

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from lakeproof.commit.change import Command, Isolation, Mode
 from lakeproof.commit.row_command import Effect
@@ -18,7 +17,6 @@ from lakeproof.jobs.evaluating import Computed, Evaluator, aggregated
 from lakeproof.jobs.hidden import Columns, Hidden
 from lakeproof.sql.expressions import RUN, SOURCE, TARGET, Subquery, conjuncts
 from lakeproof.sql.job_statements import Clause, JobStatement, nodes_of
-
 
 Promised = tuple[Mode | None, Isolation | None]
 """How a statement's table writes for it, and what it promises; `None`: as every command."""

@@ -32,6 +32,11 @@ class Space(NamedTuple):
     quick: Model
     seen: Seen
 
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What the model says of itself."""
+        return {name: str(value) for name, value in self.quick.parameters.items()}
+
 
 class Beginning(NamedTuple):
     """The jobs on one first table."""
@@ -43,13 +48,13 @@ class Beginning(NamedTuple):
     def model(self) -> Model:
         """The model with every step and property."""
         table = canonical(self._named(), self.space.setup.shape)[0]
-        return assembled(replace(self.space.setup, table=table), self.space.members, self.space.quick.parameters)
+        return assembled(replace(self.space.setup, table=table), self.space.members, self.space.parameters)
 
     @property
     def told(self) -> Model:
         """The same for telling a run: files keep their names."""
         setup = replace(self.space.setup, table=self._named())
-        return assembled(setup, self.space.members, self.space.quick.parameters, told=True)
+        return assembled(setup, self.space.members, self.space.parameters, told=True)
 
     @property
     def quick(self) -> Model:

@@ -9,12 +9,13 @@ from lakeproof.errors import InvalidInput
 from lakeproof.filters.transforms import applied
 from lakeproof.format import PartitionField, Row
 from lakeproof.jobs.gaps import fresh
-from lakeproof.jobs.text import JobsText, Statement
+from lakeproof.jobs.text import Job, JobsText, Statement
 from lakeproof.models.parameter_values import choice
 from lakeproof.sql import parse
 from lakeproof.sql.expressions import Constant
-from lakeproof.sql.job_statements import JobStatement, read_statement
+from lakeproof.sql.job_statements import JobStatement
 from lakeproof.sql.kinds import kind_of
+from lakeproof.sql.reading_jobs import read_statement
 from lakeproof.sql.statements import CreateTable
 
 _COMMANDS = {
@@ -98,10 +99,7 @@ def read_jobs(text: JobsText) -> Jobs:
     return Jobs(text.name, tuple(tables.values()), policy, jobs, notes, left)
 
 
-def _job(job: object, columns: dict[str, dict[str, tuple[str, str]]], name: str) -> ReadJob:
-    from lakeproof.jobs.text import Job
-
-    assert isinstance(job, Job)
+def _job(job: Job, columns: dict[str, dict[str, tuple[str, str]]], name: str) -> ReadJob:
     made = tuple(read_statement(one.text, columns, place=f"{name}:{one.line}") for one in job.statements)
     return ReadJob(job.name, job.times, made, job.line)
 
@@ -113,7 +111,9 @@ def _refuse_mixed(tables: tuple[JobTable, ...], jobs: tuple[ReadJob, ...], name:
     for job in jobs:
         compacted = {one.table for one in job.statements if one.command is Command.REWRITE}
         if len(compacted) > 1:
-            raise InvalidInput(f"The job {job.name} compacts two tables", place=f"{name}:{job.line}", hint="make it two")
+            raise InvalidInput(
+                f"The job {job.name} compacts two tables", place=f"{name}:{job.line}", hint="make it two"
+            )
 
 
 def _create(made: CreateTable, created: dict[str, CreateTable], place: str) -> None:

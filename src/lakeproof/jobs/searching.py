@@ -1,7 +1,7 @@
 """The search over all first tables, under one clock: a few writers at once before all of them.
 
-Whatever some of the writers do while the others rest, all of them can do: so an anomaly of two is one of the whole file,
-and what a limit leaves open can be said: every two, every three, or all writers, on how many first tables.
+Whatever some of the writers do while the others rest, all of them can do. So an anomaly of two is one of the whole
+file, and what a limit leaves open can be said: every two, every three, or all writers, on how many first tables.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Group:
 
 
 class Domain(NamedTuple):
-    """The values of one column. `read`: some statement chooses rows by them. `named`: those that the file spells out."""
+    """The values of one column. `read`: some statement chooses rows by them. `named`: what the file spells out."""
 
     values: tuple[Value, ...]
     read: bool
@@ -161,8 +161,8 @@ class _Reader:
             self.flow((made.table, column), value)
         if made.source is not None and not made.source.table and made.source.columns:
             for row in made.source.rows:
-                for column, value in zip(made.source.columns, row, strict=True):
-                    self.flow(self.key(column), value)
+                for listed, value in zip(made.source.columns, row, strict=True):
+                    self.flow(self.key(listed), value)
 
     def written(self) -> Iterator[tuple[str, Node]]:
         """Every column that the statement writes, with what it writes."""

@@ -1,4 +1,4 @@
-"""Every interleaving of a jobs file's statements on concrete rows, one after the other, and what is wrong with a commit.
+"""Every interleaving of a jobs file's statements on concrete rows, one after the other, and what is wrong with it.
 
 Statements run in SQLite; who may commit is asked of `commit/`. A row keeps its identity through updates and copies, so
 the judge can say which row a commit lost, brought back or doubled.
@@ -13,7 +13,6 @@ from typing import NamedTuple
 from jobs_oracle.grammar import File, Statement, Table
 from jobs_oracle.in_sqlite import Effect, Engine, Identified, Values
 from jobs_oracle.planning import Plan, compaction, planned, rows_in, shape_of
-
 from lakeproof.commit import POLICIES
 from lakeproof.commit.change import Isolation
 from lakeproof.commit.new_snapshot import new_snapshot
@@ -141,7 +140,9 @@ class BruteForce:
             plan = compaction(held.head, table, self.policy, name)
         else:
             effect = self._effect(one, number, job.at, dict(world.moments[-1].rows))
-            plan = planned(one, effect, held.head, table, self.policy, name, mode, self._source(one, number, job.at, world))
+            plan = planned(
+                one, effect, held.head, table, self.policy, name, mode, self._source(one, number, job.at, world)
+            )
         if plan is None:
             return self._with(world, number, Running(job.at + 1))
         return self._with(world, number, Running(job.at, plan, len(held.history), len(world.moments) - 1, job.attempt))

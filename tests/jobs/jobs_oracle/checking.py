@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from jobs_oracle.comparing import Answer
 from jobs_oracle.grammar import File
-
 from lakeproof.commit import POLICIES
 from lakeproof.jobs.preparing import prepared
 from lakeproof.jobs.reading import read_jobs
@@ -21,7 +20,9 @@ def check(file: File, text: str, seconds: float = SECONDS) -> Answer:
     ready = prepared(jobs)
     found = covered(ready, POLICIES[file.policy], Limits(Clock(seconds))).found
     if found.violated is not None:
-        first = {table.name: tuple(rows for name, rows in found.violated.rows if name == table.name) for table in file.tables}
+        first = {
+            table.name: tuple(rows for name, rows in found.violated.rows if name == table.name) for table in file.tables
+        }
         return Answer("violated", jobs.notes, first)
     why = [*ready.cut, *([found.cut] if found.cut else []), *jobs.open]
     return Answer("unknown" if why else "holds", jobs.notes, reason="; ".join(why))

@@ -74,7 +74,9 @@ def searched(file: File, tries: int) -> tuple[Anomaly | None, First | None]:
     return None, None
 
 
-def on(file: File, first: First, sources: dict[tuple[int, int], tuple[Values, ...]], engine: Engine | None = None) -> Anomaly | None:
+def on(
+    file: File, first: First, sources: dict[tuple[int, int], tuple[Values, ...]], engine: Engine | None = None
+) -> Anomaly | None:
     """The anomaly on this first table, if there is one."""
     force = BruteForce(file, engine or Engine(file), sources)
     tables = {table.name: first_table(first[table.name], table, table.name) for table in file.tables}

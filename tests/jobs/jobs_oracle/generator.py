@@ -26,7 +26,6 @@ from jobs_oracle.grammar import (
     Table,
     Term,
 )
-
 from lakeproof.format import Value
 
 CONSTANTS: dict[str, list[Value]] = {

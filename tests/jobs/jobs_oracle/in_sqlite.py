@@ -1,4 +1,4 @@
-"""What a statement does to rows, asked of SQLite: the rows go in with an identity, the statement runs, they come out."""
+"""What a statement does to rows, asked of SQLite: rows go in with an identity, the statement runs, they come out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import sqlite3
 from typing import NamedTuple
 
 from jobs_oracle.grammar import Column, File, Statement, Table, lite, loaded, stored
-
 from lakeproof.format import Value
 
 Values = tuple[Value, ...]
@@ -35,13 +34,17 @@ class Engine:
     def _create(self, name: str, columns: tuple[Column, ...]) -> None:
         self.connection.execute(f"create table {name} (_id integer primary key, {', '.join(c.name for c in columns)})")
 
-    def effect(self, one: Statement, rows: dict[str, tuple[Identified, ...]], source: tuple[Values, ...]) -> Effect | None:
+    def effect(
+        self, one: Statement, rows: dict[str, tuple[Identified, ...]], source: tuple[Values, ...]
+    ) -> Effect | None:
         """What the statement does; `None`: two source rows match one target row, so it fails."""
         ordered = {name: sorted(held, key=lambda pair: (repr(pair[1]), repr(pair[0]))) for name, held in rows.items()}
         shape = tuple((name, tuple(values for _, values in held)) for name, held in ordered.items())
         key = (one, shape, source)
         if key not in self.known:
-            self.known[key] = self._run(one, {name: [values for _, values in held] for name, held in ordered.items()}, source)
+            self.known[key] = self._run(
+                one, {name: [values for _, values in held] for name, held in ordered.items()}, source
+            )
         found = self.known[key]
         if found is None:
             return None
@@ -64,7 +67,7 @@ class Engine:
             self.connection.execute(text)
         after = self._read(one.table)
         changed: dict[object, Values | None] = {}
-        for i, row in enumerate(rows[one.table]):
+        for i in range(before):
             if after.get(i) is None:
                 changed[i] = None
             elif one.kind == "update" and i in self._hit:
@@ -116,7 +119,11 @@ class Engine:
             return None
         sets = dict(clause.sets)
         picked = ", ".join(sets[c.name].lite() if c.name in sets else f"t.{c.name}" for c in table.columns)
-        also = f", incoming s where t._id = {target} and s._id = {origin}" if origin is not None else f" where t._id = {target}"
+        also = (
+            f", incoming s where t._id = {target} and s._id = {origin}"
+            if origin is not None
+            else f" where t._id = {target}"
+        )
         row = self.connection.execute(f"select {picked} from {one.table} t{also}").fetchone()
         return tuple(loaded(value, column.type) for value, column in zip(row, table.columns, strict=True))
 
@@ -157,10 +164,11 @@ def statements(one: Statement, table: Table) -> list[str]:
         case "insert select" | "count":
             terms = [term.lite() for term in one.terms]
             terms = ["count(*)", *terms[1:]] if one.kind == "count" else terms
-            return [f"insert into {table.name} ({columns}) select {', '.join(terms)} from {one.source_table} t where {where}"]
+            query = f"select {', '.join(terms)} from {one.source_table} t where {where}"
+            return [f"insert into {table.name} ({columns}) {query}"]
         case "update":
             sets = ", ".join(f"{column} = {term.lite()}" for column, term in one.sets)
-            note = [f"create temp table if not exists hit (_id)", "delete from hit"]
+            note = ["create temp table if not exists hit (_id)", "delete from hit"]
             return [
                 *note,
                 f"insert into hit select _id from {table.name} t where {where}",
@@ -172,7 +180,10 @@ def statements(one: Statement, table: Table) -> list[str]:
             return [f"delete from {table.name}"]
         case "overwrite":
             fixed = " and ".join(f"{column} = {lite(value)}" for column, value in one.partition) or "true"
-            return [f"delete from {table.name} where {fixed}", f"insert into {table.name} (_id, {columns}) {_numbered(rows, columns)}"]
+            return [
+                f"delete from {table.name} where {fixed}",
+                f"insert into {table.name} (_id, {columns}) {_numbered(rows, columns)}",
+            ]
     return []
 
 

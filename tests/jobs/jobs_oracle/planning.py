@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from jobs_oracle.grammar import Statement, Table
 from jobs_oracle.in_sqlite import Effect, Identified, Values
-
 from lakeproof.commit.change import Command, Isolation, Mode, TableChange
 from lakeproof.commit.policy import Policy
 from lakeproof.filters import ALWAYS, NEVER, Compare, Expression, In, all_of, any_of, applied, matches

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lakeproof.commit.attempt import Attempt, Happened, Phase, heard, what_became
+from lakeproof.commit.attempt import Happened, Phase, heard, what_became
 from lakeproof.commit.driver import call, leave
 from lakeproof.commit.validation import Answer, Commit, CommitWith, validate
 from lakeproof.models.iceberg.committing import committed
 from lakeproof.models.iceberg.observing import observe
-from lakeproof.models.iceberg.world import HIDDEN, NO_REQUEST, NOBODY, OWN, Event, Op, Shared, Writer
+from lakeproof.models.iceberg.world import HIDDEN, NO_REQUEST, NOBODY, OWN, Op, Shared, Writer
 
 ANSWERED, ANSWER_LOST, LATE = "", "the answer is lost", "the request is late"
 

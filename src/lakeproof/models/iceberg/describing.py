@@ -54,7 +54,7 @@ def shown(setup: Setup, row: Row) -> list[Value]:
     names = setup.shape.columns
     if not setup.several:
         return [value for name, value in zip(names, row, strict=True) if not name.startswith("?")]
-    mine = [name.startswith(f"{row[0]}.") and ".?" not in name for name in names]
+    mine = [name.startswith(f"{row[0]!s}.") and ".?" not in name for name in names]
     return [row[0], *(value for its, value in zip(mine, row, strict=True) if its)]
 
 
@@ -153,7 +153,10 @@ def _writer(
         "phase": own.phase,
         "command": command,
         "scan_snapshot": change.scan_snapshot,
-        "adds": ["; ".join(" ".join(map(str, shown(setup, row))) for row in file.rows or ()) for file in change.added_data_files],
+        "adds": [
+            "; ".join(" ".join(map(str, shown(setup, row))) for row in file.rows or ())
+            for file in change.added_data_files
+        ],
         "deletes": deletes,
         "removes": [file.path for file in change.removed_data_files],
         "validation": _validation(writers[own.policy], own),

@@ -46,8 +46,9 @@ def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
 
 def _touches(snapshot: Snapshot, table: str | None) -> bool:
     """Whether a commit is one of this table: others have a history of their own."""
-    files = (*snapshot.added_data_files, *snapshot.removed_data_files, *snapshot.added_delete_files)
-    return table is None or any(file.partition[0] == table for file in files)
+    data = (*snapshot.added_data_files, *snapshot.removed_data_files)
+    partitions = [*(file.partition for file in data), *(file.partition for file in snapshot.added_delete_files)]
+    return table is None or any(partition[0] == table for partition in partitions)
 
 
 def _is_settled(writer: Writer, own: Op, window: CommitWindow) -> bool:
