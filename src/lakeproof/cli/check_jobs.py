@@ -1,4 +1,4 @@
-"""`lakeproof check JOBS.sql`: the verdict as soon as it is there, then what would help, and which pairs stop another."""
+"""`lakeproof check JOBS.sql`: the verdict as soon as it is there, then what would help and which pairs get stuck."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ compared with other rows or copied. Rows are of one class if they look alike, no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice, product
 from typing import Any, NamedTuple
 
@@ -117,15 +118,33 @@ class Watching:
         self.of.setdefault(table, {})[(relation, node, plain) if table.startswith("#") else (_bare(node), plain)] = seen
 
     def flow(self, table: str, column: str, value: Node) -> None:
-        """A value is copied to a column that somebody reads: it is seen as it is."""
+        """A value is copied to a column that somebody reads: it is seen through the conditions on that column."""
         if isinstance(value, Constant) or not self.witnesses.domain((table, column)).read:
             return
-        for one in columns_in(value):
+        columns = columns_in(value)
+        atoms = self.witnesses.atoms((table, column))
+        if atoms is not None and len({one.relation for one in columns}) == 1 and not _has_subquery(value):
+            for atom in atoms:
+                self.see(columns[0].relation, _asked_of(atom, value), plain=False)
+            return
+        for one in columns:
             if one.relation in self.layout:
                 self.see(one.relation, one, plain=False)
         for node in walk(value):
             if isinstance(node, Subquery):
                 self.condition(node.query.where, plain=True)
+
+
+def _has_subquery(node: Node) -> bool:
+    return any(isinstance(one, Subquery) for one in walk(node))
+
+
+def _asked_of(atom: Node, value: Node) -> Node:
+    """A condition on one column, asked of another value instead."""
+    if isinstance(atom, Column):
+        return value
+    assert isinstance(atom, Call)
+    return replace(atom, parts=(value, *atom.parts[1:]))
 
 
 def _bare(node: Node) -> str:
@@ -164,6 +183,7 @@ class Look:
         self.shape = TableShape(columns.of_table(table.name), (table.fields,))
         filters = [run.plain_targets for run in self.runs if run.of.made.table == table.name]
         self.filters = list(dict.fromkeys(filters)) if table.fields else []
+        self.others: dict[str, Look] = {}  # of the file's other tables
         self.known: dict[tuple[Row, int], int] = {}
         self.numbers: dict[object, int] = {}
 
@@ -188,7 +208,7 @@ class Look:
 
     def _other(self, packed: Row, depth: int) -> object:
         table, row = self.columns.unpacked(packed)
-        return self.of(row, depth) if table == self.table.name else packed
+        return self.others[table].of(row, depth) if table in self.others else self.of(row, depth)
 
 
 def classes_of(table: JobTable, witnesses: Witnesses, hidden: Sequence[HiddenColumn], look: Look) -> Classes:

@@ -65,6 +65,8 @@ def prepared(jobs: Jobs) -> Prepared:
             cut.append(f"only {MOST_RUNS} of the source rows and unknown values of «{made.text}» were tried")
         every.append(some[:MOST_RUNS])
     looks = {table.name: Look(table, columns, watching, every) for table in jobs.tables}
+    for name, look in looks.items():
+        look.others = {other: one for other, one in looks.items() if other != name}
     classes = {t.name: classes_of(t, witnesses, found, looks[t.name]) for t in jobs.tables}
     runs = tuple(tuple(different_runs(some, classes, looks)) for some in every)
     cut += [f"not every combination of values of {name} was tried" for name, each in classes.items() if each.cut]

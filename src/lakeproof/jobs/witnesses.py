@@ -66,6 +66,8 @@ class Witnesses:
             (table, name): kind for table, columns in tables.items() for name, kind in columns.values()
         }
         self.parent: dict[Key, Key] = {}
+        self.asked: dict[Key, dict[Node, None]] = {}  # conditions on one column and constants
+        self.exactly: set[Key] = set()  # columns whose very values matter: compared with others, copied on, partitions
         self.groups: dict[Key, Group] = {}
         for number, statement in enumerate(statements):
             _Reader(self, number, statement).read()
@@ -102,7 +104,12 @@ class Witnesses:
             [*a.partitions, *b.partitions],
         )
 
+    def atoms(self, key: Key) -> tuple[Node, ...] | None:
+        """The conditions through which alone a column is seen; `None`: its very values matter."""
+        return None if key in self.exactly else tuple(self.asked.get(key, ()))
+
     def _partitioned(self, key: Key, one: PartitionField) -> None:
+        self.exactly.add(key)
         group = self.group(key)
         group.read = group.paired = True
         group.partitions.append(one)
@@ -182,18 +189,31 @@ class _Reader:
     def condition(self, node: Node) -> None:
         if isinstance(node, Column) and node.kind == "boolean":
             self.to.group(self.key(node)).read = True
+            self.ask(node, node)
         if isinstance(node, Subquery) and node.use == "in" and node.sought is not None:
             self.pair(node.sought, node.query.outputs[0], ordered=False)
+            both = (*columns_in(node.sought), *columns_in(node.query.outputs[0]))
+            self.to.exactly.update(self.key(one) for one in both)
         if not isinstance(node, Call):
             return
         if node.function in _COMPARISONS:
             self.pair(*node.parts, ordered=node.function in _ORDERED)
+            column, other = node.parts
+            if isinstance(column, Column) and isinstance(other, Constant):
+                self.ask(column, node)
+            else:
+                self.to.exactly.update(self.key(one) for one in columns_in(node))
         elif node.function == "starts with" and isinstance(node.parts[0], Column):
             prefix = node.parts[1]
             assert isinstance(prefix, Constant)
             self.constants(node.parts[0], _prefix_marks(str(prefix.value)), ordered=True)
+            self.ask(node.parts[0], node)
         elif node.function == "is null" and isinstance(node.parts[0], Column):
             self.constants(node.parts[0], (), ordered=False)
+            self.ask(node.parts[0], node)
+
+    def ask(self, column: Column, node: Node) -> None:
+        self.to.asked.setdefault(self.key(column), {})[node] = None
 
     def pair(self, one: Node, other: Node, *, ordered: bool) -> None:
         """Two sides of a comparison."""
@@ -220,6 +240,7 @@ class _Reader:
 
     def flow(self, key: Key, value: Node) -> None:
         """A column is written."""
+        self.to.exactly.update(self.key(one) for one in columns_in(value) if one.relation in self.tables)
         if isinstance(value, Constant) and value.value is not None:
             self.to.group(key).constants[value.value] = None
         elif isinstance(value, Column):
