@@ -112,7 +112,7 @@ class _Shown:
     def proposal(self, proposal: Proposal) -> None:
         """A change that helps."""
         if not self.proposals:
-            self.say("\nWhat to change (each alone leaves no anomaly on any first table):")
+            self.say("\nWhat to change (each alone leaves no anomaly on any first table, up to three runs at once):")
         self.proposals += 1
         self.say(f"  {proposal}")
 

@@ -29,6 +29,11 @@ COMMANDS: dict[str, Registered] = {
         "explore every interleaving of a model or of your SQL jobs",
         "lakeproof check iceberg --set preset=undelete",
     ),
+    "jobs": Registered(
+        "jobs",
+        "make a jobs file from a dbt manifest",
+        "lakeproof jobs from-dbt target/manifest.json -o jobs.sql",
+    ),
     "matrix": Registered("matrix", "which commands get in each other's way", "lakeproof matrix --policy iceberg-spark"),
     "necessity": Registered("necessity", "what goes wrong when one check is switched off", "lakeproof necessity"),
     "audit": Registered("audit", "what happened to a recorded table, and what to do", "lakeproof audit people"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
@@ -11,8 +11,8 @@ from lakeproof.commit.policy import POLICIES, Policy
 from lakeproof.format import PartitionField
 from lakeproof.jobs.model import Beginning, space_of
 from lakeproof.jobs.preparing import Prepared, prepared
-from lakeproof.jobs.reading import Jobs
-from lakeproof.jobs.searching import Limits, covered, searched
+from lakeproof.jobs.reading import Jobs, JobTable
+from lakeproof.jobs.searching import FEW_WRITERS, Limits, covered, searched
 
 _ROW_LEVEL = (Command.DELETE, Command.UPDATE, Command.MERGE)
 
@@ -37,7 +37,7 @@ class Pair(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """A change to the file with which no anomaly is left on any first table. `states`: how many were explored."""
+    """A change to the file with which no anomaly is left on any first table, up to three runs at once."""
 
     change: str
     states: int
@@ -64,7 +64,7 @@ def pairs(ready: Prepared, policy: Policy, limits: Limits) -> Iterator[Pair]:
 
 
 def proposals(jobs: Jobs, policy: Policy, worst: Beginning, limits: Limits) -> Iterator[Proposal]:
-    """Small changes, each explored on every first table: only those that leave no anomaly."""
+    """Small changes, each explored on every first table with up to three runs at once: those that leave no anomaly."""
     for text, changed, under in candidates(jobs, policy):
         if limits.clock.over:
             return
@@ -72,26 +72,17 @@ def proposals(jobs: Jobs, policy: Policy, worst: Beginning, limits: Limits) -> I
         still = searched(space_of(ready, under), limits, only=worst.first)
         if still.violated is not None or still.cut:
             continue
-        found = covered(ready, under, limits).found
+        found = covered(ready, under, limits, most=FEW_WRITERS).found
         if found.violated is None and not found.cut:
             yield Proposal(text, found.states + still.states)
 
 
 def candidates(jobs: Jobs, policy: Policy) -> Iterator[tuple[str, Jobs, Policy]]:
-    """The changes that are tried: isolation, mode, partitions, policy, and a job that runs alone."""
-    for table in jobs.tables:
-        where = f" of {table.name}" if len(jobs.tables) > 1 else ""
-        used = {one.command for job in jobs.jobs for one in job.statements if one.table == table.name}
-        for command in (one for one in _ROW_LEVEL if one in used):
-            word = command.name.lower()
-            if dict(table.isolations)[command] is Isolation.SNAPSHOT:
-                better = table._replace(isolations=_set(table.isolations, command, Isolation.SERIALIZABLE))
-                yield f"'write.{word}.isolation-level' = 'serializable'{where}", _with(jobs, better), policy
-            if dict(table.modes)[command] is Mode.MERGE_ON_READ:
-                better = table._replace(modes=_set(table.modes, command, Mode.COPY_ON_WRITE))
-                yield f"'write.{word}.mode' = 'copy-on-write'{where}", _with(jobs, better), policy
+    """The changes that are tried: isolation, policy, mode, a job that runs alone, and partitions."""
+    yield from _of_tables(jobs, policy, _more_isolated)
     if policy.name != "lakeproof":
         yield "'lakeproof.policy' = 'lakeproof'", jobs, POLICIES["lakeproof"]
+    yield from _of_tables(jobs, policy, _copied)
     for job in jobs.jobs:
         if len(jobs.jobs) > 1:
             rest = jobs._replace(jobs=tuple(one for one in jobs.jobs if one.name != job.name))
@@ -103,7 +94,34 @@ def candidates(jobs: Jobs, policy: Policy) -> Iterator[tuple[str, Jobs, Policy]]
                 yield f"{table.name} partitioned by ({name})", _with(jobs, better), policy
 
 
-def _with(jobs: Jobs, table: Any) -> Jobs:
+def _of_tables(
+    jobs: Jobs, policy: Policy, change: Callable[[JobTable, Command], tuple[str, JobTable] | None]
+) -> Iterator[tuple[str, Jobs, Policy]]:
+    """A change of each table for each row-level command that somebody runs on it."""
+    for table in jobs.tables:
+        where = f" of {table.name}" if len(jobs.tables) > 1 else ""
+        used = {one.command for job in jobs.jobs for one in job.statements if one.table == table.name}
+        for command in (one for one in _ROW_LEVEL if one in used):
+            made = change(table, command)
+            if made is not None:
+                yield f"{made[0]}{where}", _with(jobs, made[1]), policy
+
+
+def _more_isolated(table: JobTable, command: Command) -> tuple[str, JobTable] | None:
+    if dict(table.isolations)[command] is not Isolation.SNAPSHOT:
+        return None
+    better = table._replace(isolations=_set(table.isolations, command, Isolation.SERIALIZABLE))
+    return f"'write.{command.name.lower()}.isolation-level' = 'serializable'", better
+
+
+def _copied(table: JobTable, command: Command) -> tuple[str, JobTable] | None:
+    if dict(table.modes)[command] is not Mode.MERGE_ON_READ:
+        return None
+    better = table._replace(modes=_set(table.modes, command, Mode.COPY_ON_WRITE))
+    return f"'write.{command.name.lower()}.mode' = 'copy-on-write'", better
+
+
+def _with(jobs: Jobs, table: JobTable) -> Jobs:
     return jobs._replace(tables=tuple(table if one.name == table.name else one for one in jobs.tables))
 
 

@@ -50,7 +50,7 @@ def answered(
     found_pairs: list[Pair] = []
     found_proposals: list[Proposal] = []
     if worst is not None:
-        for proposal in proposals(jobs, policy, worst, limits):
+        for proposal in proposals(jobs, policy, worst, limits._replace(clock=limits.clock.part(0.75))):
             found_proposals.append(proposal)
             listener.proposal(proposal)
     for pair in pairs(ready, policy, limits):

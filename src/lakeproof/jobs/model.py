@@ -16,7 +16,7 @@ from lakeproof.jobs.conflict_filters import partition_filter
 from lakeproof.jobs.hidden import TABLE
 from lakeproof.jobs.meaning import Meaning
 from lakeproof.jobs.preparing import First, Prepared, first_tables
-from lakeproof.jobs.quick import Seen, quickened
+from lakeproof.jobs.quick import Memory, quickened
 from lakeproof.models.iceberg import Member, assembled
 from lakeproof.models.iceberg.naming import canonical
 from lakeproof.models.iceberg.world import COMPACTION, Setup, Shared
@@ -30,7 +30,7 @@ class Space(NamedTuple):
     setup: Setup
     members: tuple[Member, ...]
     quick: Model
-    seen: Seen
+    memory: Memory
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -86,8 +86,8 @@ def space_of(ready: Prepared, policy: Policy, only: tuple[str, ...] | None = Non
     setup = _setup(ready)
     members = tuple(_members(ready, policy, only))
     whole = assembled(replace(setup, fused=True), members, {"jobs": ready.jobs.name, "policy": policy.name})
-    seen = Seen(set(), set())
-    return Space(ready, setup, members, quickened(whole, seen), seen)
+    memory = ready.memories.setdefault(policy.name, Memory({}, {}, set(), set()))
+    return Space(ready, setup, members, quickened(whole, memory), memory)
 
 
 def _setup(ready: Prepared) -> Setup:

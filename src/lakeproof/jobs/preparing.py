@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations_with_replacement, islice, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lakeproof.commit.change import Command
 from lakeproof.filters import may_match_file
@@ -20,7 +20,7 @@ from lakeproof.jobs.witnesses import Key, Witnesses
 from lakeproof.models.iceberg.writing import new_file
 from lakeproof.sql.job_statements import JobStatement
 
-MOST_RUNS = 200
+MOST_RUNS = 400
 """Of one statement: source rows and values that are not known, tried one by one."""
 MOST_PAIRS = 6
 """Members of a class that are tried as neighbours in one file, for statistics that differ."""
@@ -42,6 +42,7 @@ class Prepared(NamedTuple):
     runs: tuple[tuple[Meaning, ...], ...]  # of each statement, in the order of the file
     classes: dict[str, Classes]
     cut: tuple[str, ...]
+    memories: dict[str, Any]  # by policy: what models of this file have computed already
 
 
 def prepared(jobs: Jobs) -> Prepared:
@@ -70,7 +71,7 @@ def prepared(jobs: Jobs) -> Prepared:
     classes = {t.name: classes_of(t, witnesses, found, looks[t.name]) for t in jobs.tables}
     runs = tuple(tuple(different_runs(some, classes, looks)) for some in every)
     cut += [f"not every combination of values of {name} was tried" for name, each in classes.items() if each.cut]
-    return Prepared(jobs, columns, witnesses, tuple(found), runs, classes, tuple(cut))
+    return Prepared(jobs, columns, witnesses, tuple(found), runs, classes, tuple(cut), {})
 
 
 def _name_first_rows(jobs: Jobs, witnesses: Witnesses) -> None:

@@ -17,25 +17,32 @@ from lakeproof.models.iceberg.properties import JUDGED
 from lakeproof.models.iceberg.world import COMMITTING, COMPACTION, Conflicted, Op, Own, Ready, Shared, Writer
 
 
-class Seen(NamedTuple):
-    """Kinds of writers that have found something to do, and that have committed something."""
+class Memory(NamedTuple):
+    """What was computed already for one policy, and the kinds of writers that found something to do or committed."""
 
+    steps: dict[str, tuple[Step, ...]]
+    observed: dict[str, Callable[[Any, Any], Any]]
     started: set[str]
     committed: set[str]
 
 
-def quickened(model: Model, seen: Seen) -> Model:
-    """A fused model with two steps a command, only the properties of single commits, and a memory."""
+def quickened(model: Model, memory: Memory) -> Model:
+    """A fused model with two steps a command, only the properties of single commits, and a memory.
+
+    The memory is for one file and one policy: writers of one kind do the same in every choice of writers.
+    """
     assert isinstance(model.steps, Mapping)
-    made: dict[str, tuple[Step, ...]] = {}
     for kind, some in model.steps.items():
-        writer: Writer = _writer(some[0])
-        made[kind] = (
-            Step("start", _remembered(partial(start, writer), kind, seen)),
-            Step("commit", _remembered(partial(end, writer), kind, seen)),
-        )
+        if kind not in memory.steps:
+            writer: Writer = _writer(some[0])
+            memory.steps[kind] = (
+                Step("start", _remembered(partial(start, writer), kind, memory)),
+                Step("commit", _remembered(partial(end, writer), kind, memory)),
+            )
     kept = tuple(one for one in model.properties if one.name in JUDGED)
-    return replace(model, steps=made, properties=kept, is_final=None, observe=cache(model.observe))
+    observe = memory.observed.setdefault("", cache(model.observe))
+    steps_of = {kind: memory.steps[kind] for kind in model.steps}
+    return replace(model, steps=steps_of, properties=kept, is_final=None, observe=observe)
 
 
 def _writer(step: Step) -> Any:
@@ -69,7 +76,7 @@ def _written(outcome: Outcome) -> Outcome:
     return outcome._replace(own=own._replace(stage=COMMITTING)) if isinstance(own, Op) else outcome
 
 
-def _remembered(run: StepFunction, kind: str, seen: Seen) -> StepFunction:
+def _remembered(run: StepFunction, kind: str, memory: Memory) -> StepFunction:
     known: dict[tuple[object, object], tuple[Outcome, ...]] = {}
 
     def remembered(shared: object, own: object) -> tuple[Outcome, ...]:
@@ -78,9 +85,9 @@ def _remembered(run: StepFunction, kind: str, seen: Seen) -> StepFunction:
             known[key] = tuple(run(shared, own))
             for outcome in known[key]:
                 if outcome.event is not None:
-                    seen.committed.add(kind)
+                    memory.committed.add(kind)
                 if not isinstance(outcome.own, Ready):
-                    seen.started.add(kind)
+                    memory.started.add(kind)
         return known[key]
 
     return remembered

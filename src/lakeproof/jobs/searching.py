@@ -6,9 +6,11 @@ file, and what a limit leaves open can be said: every two, every three, or all w
 
 from __future__ import annotations
 
+import gc
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import combinations
 from typing import NamedTuple
 
@@ -24,16 +26,33 @@ FEW_WRITERS = 3
 Progress = Callable[[str], None]
 
 
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Many short searches fill the same memory: to look through it after each costs more than the searches."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
 class Clock:
     """One time limit for everything that is done for a file."""
 
-    def __init__(self, seconds: float | None = DEFAULT_SECONDS) -> None:
-        self.began, self.limit = time.monotonic(), seconds
+    def __init__(self, seconds: float | None = DEFAULT_SECONDS, now: Callable[[], float] = time.monotonic) -> None:
+        self.now, self.limit = now, seconds
+        self.began = now()
 
     @property
     def spent(self) -> float:
         """Seconds since the start."""
-        return time.monotonic() - self.began
+        return self.now() - self.began
+
+    def part(self, share: float) -> Clock:
+        """A clock that stops after a share of what is left."""
+        return Clock(None if self.left is None else self.left * share, self.now)
 
     @property
     def left(self) -> float | None:
@@ -75,6 +94,11 @@ def searched(
     told: Progress | None = None,
 ) -> Found:
     """Explore every first table (or `only` one) until one violates; `whole`: go on after that."""
+    with without_garbage_collection():
+        return _searched(space, limits, only, whole, told)
+
+
+def _searched(space: Space, limits: Limits, only: First | None, whole: bool, told: Progress | None) -> Found:
     tables = states = 0
     marks: Counter[str] = Counter()
     cut = ""
@@ -96,7 +120,7 @@ def searched(
 
 
 def _found(space: Space, violated: Beginning | None, tables: int, states: int, marks: Counter[str]) -> Found:
-    return Found(violated, tables, states, marks, frozenset(space.seen.committed), frozenset(space.seen.started))
+    return Found(violated, tables, states, marks, frozenset(space.memory.committed), frozenset(space.memory.started))
 
 
 def _checked(one: Beginning, limits: Limits, *, first: bool) -> Verdict:
@@ -118,10 +142,12 @@ class Covered(NamedTuple):
     said: tuple[str, ...]
 
 
-def covered(ready: Prepared, policy: Policy, limits: Limits, told: Progress | None = None) -> Covered:
-    """Explore two writers, then three, then all; the first violation ends it."""
+def covered(
+    ready: Prepared, policy: Policy, limits: Limits, told: Progress | None = None, *, most: int | None = None
+) -> Covered:
+    """Explore two writers, then three, then all; the first violation ends it. `most`: no more than so many at once."""
     names = [job.name for job in ready.jobs.jobs for _ in range(job.times)]
-    sizes = [len(names)] if len(names) <= FEW_WRITERS else [2, 3, len(names)]
+    sizes = [len(names)] if len(names) <= FEW_WRITERS else [2, 3, *([len(names)] if most is None else [])]
     said: list[str] = []
     total = Found(None, 0, 0, Counter(), frozenset(), frozenset())
     for size in sizes:

@@ -38,6 +38,7 @@ class Group:
     ordered_pairs: bool = False  # and by order, not only by equality
     shifts: dict[Any, None] = field(default_factory=dict)
     partitions: list[PartitionField] = field(default_factory=list)
+    asked: bool = False  # some condition looks at it; else it is read for its partition alone
 
 
 class Domain(NamedTuple):
@@ -102,6 +103,7 @@ class Witnesses:
             a.ordered_pairs or b.ordered_pairs,
             {**a.shifts, **b.shifts},
             [*a.partitions, *b.partitions],
+            a.asked or b.asked,
         )
 
     def atoms(self, key: Key) -> tuple[Node, ...] | None:
@@ -131,6 +133,9 @@ class Witnesses:
         unnamed = 2 if group.paired else 1
         if not group.read:
             return Domain(tuple(fresh(kind, 2, name=key[1], taken=named)), False, frozenset(named))
+        if group.partitions and not group.asked:
+            values = _of_partitions([*named, *fresh(kind, 40, name=key[1], taken=named)], group.partitions)
+            return Domain(tuple(values), True, frozenset(named))
         if group.ordered or any(p.transform != "identity" for p in group.partitions):
             values = with_gaps(dict.fromkeys(marks), kind, each=unnamed)
         else:
@@ -228,13 +233,13 @@ class _Reader:
             elif isinstance(left, Column) and isinstance(right, Column):
                 self.to.join(self.key(left), self.key(right))
                 group = self.to.group(self.key(left))
-                group.read = group.paired = True
+                group.read = group.paired = group.asked = True
                 group.ordered = group.ordered or ordered
                 group.ordered_pairs = group.ordered_pairs or ordered
 
     def constants(self, column: Column, values: Iterable[Any], *, ordered: bool) -> None:
         group = self.to.group(self.key(column))
-        group.read = True
+        group.read = group.asked = True
         group.ordered = group.ordered or ordered
         group.constants |= dict.fromkeys(value for value in values if value is not None)
 
@@ -317,6 +322,14 @@ def _edges(values: list[Any], partitions: list[PartitionField]) -> list[Any]:
             if one.transform in ("year", "month", "day", "hour") and isinstance(value, date):
                 found += _period(value, one.transform)
     return found
+
+
+def _of_partitions(values: list[Any], partitions: list[PartitionField]) -> list[Any]:
+    """Two values of different partitions, the named ones before others: nothing else of them matters."""
+    found: dict[object, Any] = {}
+    for value in values:
+        found.setdefault(tuple(applied(one.transform, value) for one in partitions), value)
+    return list(found.values())[:2]
 
 
 def _period(value: date, transform: str) -> list[date]:

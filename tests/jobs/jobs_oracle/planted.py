@@ -239,7 +239,9 @@ def null_witness(patch: pytest.MonkeyPatch) -> None:
 @planted
 def gaps(patch: pytest.MonkeyPatch) -> None:
     """No value lies between, before or behind constants."""
-    around(patch, witnesses, "with_gaps", lambda old, values, kind, each: sorted(values) or old(values, kind, each=each))
+    around(
+        patch, witnesses, "with_gaps", lambda old, values, kind, each: sorted(values) or old(values, kind, each=each)
+    )
 
 
 @planted
