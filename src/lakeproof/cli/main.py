@@ -52,6 +52,12 @@ COMMANDS: dict[str, Registered] = {
 }
 
 
+OF_EXTRAS = {
+    name: "spark" for name in ("pyspark", "py4j", "pyiceberg", "pyarrow", "polars", "prompt_toolkit", "sqlalchemy")
+}
+"""Packages that only some commands need, and the extra that brings them."""
+
+
 class Parser(argparse.ArgumentParser):
     """Bad arguments are bad input like any other."""
 
@@ -64,6 +70,18 @@ class Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand and give its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(arguments)
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in OF_EXTRAS:
+            raise
+        extra = OF_EXTRAS[missing]
+        said = InvalidInput(f"{missing} is not installed", hint=f"pip install 'lakeproof[{extra}]'")
+        return print_error(said, as_json="--json" in arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
     parser = parser_for(arguments)
     args = parser.parse_args(arguments)
     if not args.command:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -11,9 +12,9 @@ from lakeproof.checker.verdict import PropertyVerdict, Statistics
 from lakeproof.commit.policy import Policy
 from lakeproof.jobs.advice import Pair, Proposal, pairs, proposals
 from lakeproof.jobs.model import Beginning, beginnings, space_of
-from lakeproof.jobs.preparing import Prepared, prepared
-from lakeproof.jobs.reading import Jobs
-from lakeproof.jobs.searching import Clock, Covered, Limits, covered
+from lakeproof.jobs.preparing import MOST_FIRST_ROWS, Prepared, prepared
+from lakeproof.jobs.reading import Jobs, parts_of
+from lakeproof.jobs.searching import NOTHING, Clock, Covered, Limits, covered
 from lakeproof.models.iceberg.properties import JUDGED
 from lakeproof.models.iceberg.telling import told
 
@@ -37,25 +38,44 @@ def answered(
 ) -> Verdict:
     """The verdict on a jobs file; with `advice`, also pairs and proposals as far as the time goes."""
     limits, listener = limits or Limits(Clock()), listener or Listener()
-    ready = prepared(jobs)
-    explored = covered(ready, policy, limits, listener.progress)
-    worst = explored.found.violated
-    verdict = (
-        _violation(worst, explored, limits) if worst is not None else _no_violation(ready, policy, explored, limits)
-    )
-    verdict = replace(verdict, more={**_more(ready, explored, worst), "pairs": [], "proposals": []})
+    parts = [Part(prepared(part)) for part in parts_of(jobs)]
+    for number, part in enumerate(parts):
+        parts[number] = part = part._replace(explored=covered(part.ready, policy, limits, listener.progress))
+        if part.worst is not None:
+            break
+    worst = next((part.worst for part in parts if part.worst is not None), None)
+    verdict = _violation(worst, parts, limits) if worst is not None else _no_violation(jobs, policy, parts, limits)
+    verdict = replace(verdict, more={**_more(jobs, parts, worst), "pairs": [], "proposals": []})
     listener.verdict(verdict)
-    if not advice:
-        return verdict
+    return _advised(verdict, policy, parts, limits, listener) if advice else verdict
+
+
+class Part(NamedTuple):
+    """A part of a file that has no table in common with the others, and what its search came to."""
+
+    ready: Prepared
+    explored: Covered = NOTHING
+
+    @property
+    def worst(self) -> Beginning | None:
+        """The first table that violates, if there is one."""
+        return self.explored.found.violated
+
+
+def _advised(verdict: Verdict, policy: Policy, parts: list[Part], limits: Limits, listener: Listener) -> Verdict:
+    """The verdict with what would help, and which pairs stop each other, each told as soon as it is there."""
     found_pairs: list[Pair] = []
     found_proposals: list[Proposal] = []
-    if worst is not None:
-        for proposal in proposals(jobs, policy, worst, limits._replace(clock=limits.clock.part(0.75))):
-            found_proposals.append(proposal)
-            listener.proposal(proposal)
-    for pair in pairs(ready, policy, limits):
-        found_pairs.append(pair)
-        listener.pair(pair)
+    for part in parts:
+        if part.worst is not None:
+            share = limits._replace(clock=limits.clock.part(0.75))
+            for proposal in proposals(part.ready.jobs, policy, part.worst, share):
+                found_proposals.append(proposal)
+                listener.proposal(proposal)
+    for part in parts:
+        for pair in pairs(part.ready, policy, limits):
+            found_pairs.append(pair)
+            listener.pair(pair)
     late = ["the time was up before every pair and every change was tried"] if limits.clock.over else []
     more = {
         "pairs": [pair.to_json() for pair in found_pairs],
@@ -64,7 +84,7 @@ def answered(
     return replace(verdict, more={**verdict.more, **more}, notes=(*verdict.notes, *late))
 
 
-def _violation(worst: Beginning, explored: Covered, limits: Limits) -> Verdict:
+def _violation(worst: Beginning, parts: list[Part], limits: Limits) -> Verdict:
     """The verdict on the first table that violates, its traces told in the jobs' own names."""
     left = limits.clock.left
     enough = None if left is None else max(left, 5.0)
@@ -79,30 +99,37 @@ def _violation(worst: Beginning, explored: Covered, limits: Limits) -> Verdict:
         verdict = check(worst.quick, first=True)
     story = worst.told
     properties = tuple(p if p.trace is None else p._replace(trace=told(story, p.trace)) for p in verdict.properties)
-    return replace(verdict, properties=properties, states=verdict.states + explored.found.states)
+    return replace(verdict, properties=properties, states=verdict.states + _states(parts))
 
 
-def _no_violation(ready: Prepared, policy: Policy, explored: Covered, limits: Limits) -> Verdict:
+def _states(parts: list[Part]) -> int:
+    return sum(part.explored.found.states for part in parts)
+
+
+def _no_violation(jobs: Jobs, policy: Policy, parts: list[Part], limits: Limits) -> Verdict:
     """«holds», or «unknown» with every reason why not."""
-    found = explored.found
-    why = [*ready.cut, *([found.cut] if found.cut else []), *ready.jobs.open]
-    why += _idle(ready, policy, found.committed, found.started) if not found.cut else []
+    cuts = [part.explored.found.cut for part in parts if part.explored.found.cut]
+    why = [*(text for part in parts for text in part.ready.cut), *cuts, *jobs.open]
+    for part in parts:
+        found = part.explored.found
+        why += _idle(part.ready, policy, found.committed, found.started) if not found.cut else []
     word: Any = "unknown" if why else "holds"
     shown = [PropertyVerdict(name, seed, "always", word, True, reason="; ".join(why)) for name, seed in JUDGED.items()]
+    marks = sum((part.explored.found.marks for part in parts), Counter[str]())
     return Verdict(
         model="iceberg",
-        parameters={"jobs": ready.jobs.name, "policy": policy.name},
+        parameters={"jobs": jobs.name, "policy": policy.name},
         verdict=word,
-        states=found.states,
+        states=_states(parts),
         transitions=0,
         depth=0,
         seconds=limits.clock.spent,
         compile_seconds=0.0,
         peak_memory_mb=0.0,
-        exhausted=not found.cut,
-        cut_by=found.cut or None,
+        exhausted=not cuts,
+        cut_by="; ".join(cuts) or None,
         properties=tuple(shown),
-        statistics=Statistics({}, dict(found.marks), 0),
+        statistics=Statistics({}, dict(marks), 0),
         notes=tuple(why),
     )
 
@@ -121,23 +148,31 @@ def _idle(ready: Prepared, policy: Policy, committed: frozenset[str], started: f
     return found
 
 
-def _more(ready: Prepared, explored: Covered, worst: Beginning | None) -> dict[str, Any]:
+def _more(jobs: Jobs, parts: list[Part], worst: Beginning | None) -> dict[str, Any]:
     """What a jobs file is told beside the verdict."""
     rows = worst.rows if worst is not None else ()
-    given = any(table.rows for table in ready.jobs.tables)
+    given = any(table.rows for table in jobs.tables)
+    tables = sum(part.explored.found.tables for part in parts)
+    names = [" and ".join(table.name for table in part.ready.jobs.tables) for part in parts]
+    several = len(parts) > 1
+    said = [
+        f"{name}: {text}" if several else text
+        for name, part in zip(names, parts, strict=True)
+        for text in part.explored.said
+    ]
     return {
-        "cautious": list(ready.jobs.notes),
-        "beginnings": explored.found.tables,
-        "states_of_all_beginnings": explored.found.states,
+        "cautious": list(jobs.notes),
+        "beginnings": tables,
+        "states_of_all_beginnings": _states(parts),
         "first_rows": [{"table": table, "rows": [list(row) for row in held]} for table, held in rows],
-        "explored": list(explored.said),
-        "bounds": {"rows": None if given else 2, "source_rows": 1, "first_tables": explored.found.tables},
+        "explored": said,
+        "bounds": {"rows": None if given else MOST_FIRST_ROWS, "source_rows": 1, "first_tables": tables},
     }
 
 
 def first_beginning(jobs: Jobs, policy: Policy) -> Beginning:
     """A beginning to walk through by hand: the set-up's rows, or the first table with two rows in one file."""
-    ready = prepared(jobs)
+    ready = prepared(parts_of(jobs)[0])
     options = list(beginnings(space_of(ready, policy)))
     together = [one for one in options if any(len(rows) == 2 for _, rows in one.first)]
     return (together or options)[0]

@@ -36,6 +36,8 @@ def jobs_text(manifest: Mapping[str, Any], *, runs: int = 2, place: str = "") ->
         "-- Made from a dbt manifest: one table and one job for each incremental model.",
         f"-- times={runs}: so many runs of dbt at once. Columns without a type in the manifest are taken as strings.",
     ]
+    if any(model.strategy in ("insert_overwrite", "microbatch") for model in models):
+        lines.append("set spark.sql.sources.partitionOverwriteMode = dynamic;")  # as dbt-spark sets it
     lines += [_created(model) for model in models]
     for model in models:
         lines += [f"-- job: {model.name}{f' times={runs}' if runs > 1 else ''}", *_statements(model)]
@@ -110,7 +112,7 @@ def _statements(model: DbtModel) -> list[str]:
             "  when matched then update set *",
             "  when not matched then insert *;",
         ]
-    if model.strategy == "insert_overwrite":
+    if model.strategy in ("insert_overwrite", "microbatch"):
         return [f"insert overwrite {model.name} select * from {source};"]
     insert = f"insert into {model.name} select * from {source};"
     if model.strategy == "delete+insert":

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 
 from lakeproof.commit.change import Command, Isolation, Mode
 from lakeproof.commit.row_command import Effect
-from lakeproof.filters import ALWAYS, NEVER, Expression
-from lakeproof.format import Row, Value
+from lakeproof.filters import ALWAYS, NEVER, Compare, Expression, IsNull, all_of, any_of, applied
+from lakeproof.format import PartitionField, Row, Value
 from lakeproof.jobs.conflict_filters import as_filter, equated, merge_filter, partition_filter, read_filters
 from lakeproof.jobs.evaluating import Computed, Evaluator, aggregated
 from lakeproof.jobs.hidden import Columns, Hidden
 from lakeproof.sql.expressions import RUN, SOURCE, TARGET, Subquery, conjuncts
 from lakeproof.sql.job_statements import Clause, JobStatement, nodes_of
 
-Promised = tuple[Mode | None, Isolation | None]
-"""How a statement's table writes for it, and what it promises; `None`: as every command."""
+Promised = tuple[Mode | None, Isolation | None, tuple[PartitionField, ...]]
+"""How a statement's table writes for it, what it promises (`None`: as every command), and its partitions."""
 
 
 class Compiled:
@@ -46,7 +46,7 @@ class Compiled:
         self.has_subquery = inner or bool(made.source and made.source.table)
         reads = read_filters(made, [made.where, made.on, *(c.condition for c in made.clauses)])
         self.reads = tuple(columns.placed(one, made.table) for one in reads)
-        self.mode, self.isolation = promised
+        self.mode, self.isolation, self.fields = promised
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,27 @@ class Meaning:
                 return ALWAYS
             case Command.OVERWRITE:
                 return partition_filter(made)
+            case Command.OVERWRITE_PARTITIONS:
+                return self._written_partitions(rows)
             case Command.MERGE:
                 return merge_filter(made, self._keys(rows))
         return as_filter(made.where, TARGET)
+
+    def _partition(self, row: Row) -> tuple[Value, ...]:
+        fields = self.of.fields
+        return tuple(applied(one.transform, row[self.of.names.index(one.column)]) for one in fields)
+
+    def _written_partitions(self, rows: Sequence[Row]) -> Expression:
+        """The partitions of the rows that are added, as a filter; what a transform hides may be any."""
+        if any(one.transform != "identity" for one in self.of.fields):
+            return ALWAYS
+        tables = {name: [row for _, row in held] for name, held in self.of.columns.split(rows).items()}
+        parts = dict.fromkeys(self._partition(row) for row in self._added(tables))
+        names = [one.column for one in self.of.fields]
+        return any_of(
+            all_of(IsNull(n) if v is None else Compare(n, "=", v) for n, v in zip(names, part, strict=True))
+            for part in parts
+        )
 
     def _keys(self, rows: Sequence[Row]) -> dict[str, tuple[Value, ...]]:
         tables = self.of.columns.split(rows)
@@ -133,8 +151,8 @@ class Meaning:
         if table != self.of.made.table:
             return False
         made = self.of.made
-        if made.command is Command.OVERWRITE:
-            return self._replaced(values)
+        if made.command in (Command.OVERWRITE, Command.OVERWRITE_PARTITIONS):
+            return self._replaced(values, self._added({}))
         return made.command is Command.METADATA_DELETE or self.of.where({TARGET: values, RUN: self.chosen}, {}) is True
 
     # ------------------------------------------------------------ what is done
@@ -168,16 +186,19 @@ class Meaning:
                     return Effect()
                 changed, added = done
             case _:
-                if made.command is Command.OVERWRITE:
-                    changed = [(index, None) for index, row in mine if self._replaced(row)]
                 added = self._added(tables)
+                if made.command in (Command.OVERWRITE, Command.OVERWRITE_PARTITIONS):
+                    changed = [(index, None) for index, row in mine if self._replaced(row, added)]
         pack = columns.packed
         return Effect(
             tuple((index, None if row is None else pack(made.table, row)) for index, row in changed),
             tuple(pack(made.table, row) for row in added),
         )
 
-    def _replaced(self, row: Row) -> bool:
+    def _replaced(self, row: Row, added: Sequence[Row]) -> bool:
+        """Whether an INSERT OVERWRITE that adds these rows replaces this one."""
+        if self.of.made.command is Command.OVERWRITE_PARTITIONS:
+            return self._partition(row) in {self._partition(new) for new in added}
         pairs = [(row[self.of.names.index(name)], value.value) for name, value in self.of.made.partition]
         return all(held == wanted for held, wanted in pairs)
 

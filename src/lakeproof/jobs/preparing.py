@@ -98,7 +98,7 @@ def _runs(
     if made.command is Command.REWRITE:
         return
     table = jobs.table(made.table)
-    promised = dict(table.modes).get(made.command), dict(table.isolations).get(made.command)
+    promised = dict(table.modes).get(made.command), dict(table.isolations).get(made.command), table.fields
     compiled = Compiled(made, columns, hidden, promised)
     for source in _source_rows(number, made, hidden, witnesses, watching):
         for chosen in product(*hidden.run.values()):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import NamedTuple
 
 from lakeproof.commit.change import Command, Isolation, Mode
@@ -12,12 +14,13 @@ from lakeproof.jobs.gaps import fresh
 from lakeproof.jobs.text import Job, JobsText, Statement
 from lakeproof.models.parameter_values import choice
 from lakeproof.sql import parse
-from lakeproof.sql.expressions import Constant
-from lakeproof.sql.job_statements import JobStatement
+from lakeproof.sql.expressions import Constant, Subquery
+from lakeproof.sql.job_statements import JobStatement, nodes_of
 from lakeproof.sql.kinds import kind_of
 from lakeproof.sql.reading_jobs import read_statement
 from lakeproof.sql.statements import CreateTable
 
+_DYNAMIC = re.compile(r"\s*set\s+spark\.sql\.sources\.partitionOverwriteMode\s*=\s*'?dynamic'?\s*$", re.IGNORECASE)
 _COMMANDS = {
     "delete": (Command.DELETE, Command.METADATA_DELETE),
     "update": (Command.UPDATE,),
@@ -72,10 +75,13 @@ def read_jobs(text: JobsText) -> Jobs:
     """The meaning of a jobs file."""
     created: dict[str, CreateTable] = {}
     inserts: list[Statement] = []
+    dynamic = False
     for statement in text.setup:
         made = _parsed(statement, text.name)
         if isinstance(made, CreateTable):
             _create(made, created, f"{text.name}:{statement.line}")
+        elif _DYNAMIC.match(statement.text):
+            dynamic = True
         else:
             inserts.append(statement)
     if not created:
@@ -90,6 +96,8 @@ def read_jobs(text: JobsText) -> Jobs:
         name, rows = _first_rows(statement, columns, text.name)
         tables[name] = tables[name]._replace(rows=(*tables[name].rows, rows))
     jobs = tuple(_job(job, columns, text.name) for job in text.jobs)
+    if dynamic:
+        jobs = tuple(job._replace(statements=tuple(_by_partitions(s, tables) for s in job.statements)) for job in jobs)
     statements = [one for job in jobs for one in job.statements]
     notes = tuple(dict.fromkeys(note for one in statements for note in one.notes))
     left = tuple(dict.fromkeys(why for one in statements for why in one.open))
@@ -99,9 +107,38 @@ def read_jobs(text: JobsText) -> Jobs:
     return Jobs(text.name, tuple(tables.values()), policy, jobs, notes, left)
 
 
+def parts_of(jobs: Jobs) -> list[Jobs]:
+    """The file in parts that have no table in common: what one does, the others cannot see."""
+    groups: list[set[str]] = []
+    for job in jobs.jobs:
+        met = {name for one in job.statements for name in tables_of(one)}
+        groups = [group for group in groups if not group & met] + [met.union(*(g for g in groups if g & met))]
+    return [
+        jobs._replace(
+            tables=tuple(table for table in jobs.tables if table.name in group),
+            jobs=tuple(job for job in jobs.jobs if job.statements[0].table in group),
+        )
+        for group in groups
+    ]
+
+
+def tables_of(made: JobStatement) -> set[str]:
+    """The tables of the file that a statement changes or reads."""
+    inner = {node.query.table for node in nodes_of(made) if isinstance(node, Subquery)}
+    source = {made.source.table} if made.source is not None and made.source.table else set()
+    return {made.table, *inner, *source, *made.reads}
+
+
 def _job(job: Job, columns: dict[str, dict[str, tuple[str, str]]], name: str) -> ReadJob:
     made = tuple(read_statement(one.text, columns, place=f"{name}:{one.line}") for one in job.statements)
     return ReadJob(job.name, job.times, made, job.line)
+
+
+def _by_partitions(made: JobStatement, tables: dict[str, JobTable]) -> JobStatement:
+    """An INSERT OVERWRITE where Spark overwrites only the partitions that it writes to."""
+    if made.command is not Command.OVERWRITE or made.partition or not tables[made.table].fields:
+        return made
+    return replace(made, command=Command.OVERWRITE_PARTITIONS)
 
 
 def _refuse_mixed(tables: tuple[JobTable, ...], jobs: tuple[ReadJob, ...], name: str) -> None:

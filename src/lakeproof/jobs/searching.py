@@ -142,6 +142,10 @@ class Covered(NamedTuple):
     said: tuple[str, ...]
 
 
+NOTHING = Covered(Found(None, 0, 0, Counter(), frozenset(), frozenset()), ())
+"""Where no search was made yet."""
+
+
 def covered(
     ready: Prepared, policy: Policy, limits: Limits, told: Progress | None = None, *, most: int | None = None
 ) -> Covered:
@@ -149,7 +153,7 @@ def covered(
     names = [job.name for job in ready.jobs.jobs for _ in range(job.times)]
     sizes = [len(names)] if len(names) <= FEW_WRITERS else [2, 3, *([len(names)] if most is None else [])]
     said: list[str] = []
-    total = Found(None, 0, 0, Counter(), frozenset(), frozenset())
+    total = NOTHING.found
     for size in sizes:
         groups = sorted(set(combinations(names, size)))
         for number, group in enumerate(groups):

@@ -48,6 +48,7 @@ class JobStatement:
     clauses: tuple[Clause, ...] = ()
     partition: tuple[tuple[str, Constant], ...] = ()
     notes: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()  # tables of the file that unknown parts read
     open: tuple[str, ...] = ()  # unknown parts that read a table of the file: no verdict can be «holds»
 
 

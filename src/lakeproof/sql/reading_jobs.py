@@ -78,7 +78,8 @@ class _Reader:
             f"«{text}» reads {', '.join(tables)} and has no exact meaning here"
             for text, tables in self.names.read_unknown.items()
         )
-        return replace(made, notes=tuple(notes), open=(*made.open, *unread))
+        reads = tuple(name for names in self.names.read_unknown.values() for name in names)
+        return replace(made, notes=tuple(notes), open=(*made.open, *unread), reads=(*made.reads, *reads))
 
     learned: Mapping[tuple[str, str], str] = {}
 
@@ -257,7 +258,13 @@ class _Reader:
         outputs = tuple(Unknown(f"{name} of «{text}»", (), kind) for name, kind in wanted)
         left = (f"«{text}» reads {', '.join(dict.fromkeys(read))} and has no exact meaning here",) if read else ()
         return JobStatement(
-            Command.INSERT, target.table, "", outputs=outputs, source=SourceRows((), free=True), open=left
+            Command.INSERT,
+            target.table,
+            "",
+            outputs=outputs,
+            source=SourceRows((), free=True),
+            open=left,
+            reads=tuple(read),
         )
 
     # ------------------------------------------------------------ MERGE
@@ -275,12 +282,15 @@ class _Reader:
         listed = tuple(_converted_row(row, columns) for row in listed)
         rows = SourceRows(columns, "" if source.free or listed else source.table, listed, free=source.free)
         left: tuple[str, ...] = ()
+        read: list[str] = []
         if source.free:
             said = using.sql(dialect="spark")
             self.notes[f"the rows of the MERGE's source «{said}» are not known: any one row stands for them"] = None
             read = [one.name.lower() for one in using.find_all(exp.Table) if one.name.lower() in self.tables]
             left = (f"«{said}» reads {', '.join(dict.fromkeys(read))} and has no exact meaning here",) if read else ()
-        return JobStatement(Command.MERGE, target.table, "", source=rows, on=on, clauses=clauses, open=left)
+        return JobStatement(
+            Command.MERGE, target.table, "", source=rows, on=on, clauses=clauses, open=left, reads=tuple(read)
+        )
 
     def using(self, node: exp.Expr) -> tuple[Relation, tuple[tuple[Node, ...], ...]]:
         """The source of a MERGE: a table of the file, listed rows, or something free."""

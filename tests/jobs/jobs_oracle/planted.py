@@ -167,7 +167,7 @@ def by_source(patch: pytest.MonkeyPatch) -> None:
 @planted
 def static_partition(patch: pytest.MonkeyPatch) -> None:
     """INSERT OVERWRITE of a partition replaces the whole table."""
-    patch.setattr(meaning.Meaning, "_replaced", lambda self, row: True)
+    patch.setattr(meaning.Meaning, "_replaced", lambda self, row, added: True)
     patch.setattr(meaning, "partition_filter", lambda made: ALWAYS)
 
 
