@@ -46,7 +46,7 @@ Rows = Callable[[str], list[tuple[Any, ...]]]
         ("delete from {t} where id = 'x", "this string is not closed", "line 1"),
         ("delete from {t} where nope.id = 1", "`nope`.`id` cannot be resolved", "line 1, column 28"),
         ("delete from {t} where max(id) = 1", "unsupported expressions", "line 1"),
-        ("delete from {t} where id", "due to data type mismatch", "line 1"),
+        ("delete from {t} where id", "due to data type mismatch", ""),
         ("delete from {t}_not", "cannot be found", "line 1"),
         ("merge into {t} using (select 1 k) s on {t}.id = s.k", "at least one WHEN clause", "line 1"),
         ("merge into {t} using (select 1 k) s on id = nope when matched then delete", "`nope`", "line 1, column 50"),
