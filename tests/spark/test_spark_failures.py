@@ -61,7 +61,7 @@ def test_a_mistake_is_one_sentence(lake: Lake, statement: str, message: str, pla
     assert message.replace("{t}", "mistaken") in said.message
     assert place in said.place
     assert "\n" not in said.message
-    assert not re.search(r"_lakeproof|_tmp_metadata|lakeproof scan|'?Project|Filter \\(|Relation \[|\+- ", str(said))
+    assert not re.search(r"_lakeproof|_tmp_metadata|lakeproof scan|'?Project|Filter \(|Relation \[|\+- ", str(said))
     assert not re.search(r"SQLSTATE|Exception|\tat |Traceback", str(said))
 
 
