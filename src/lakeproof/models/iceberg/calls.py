@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lakeproof.commit.attempt import Attempt, Happened, Phase, heard, what_became
+from lakeproof.commit.attempt import Happened, Phase, heard, what_became
 from lakeproof.commit.driver import call, leave
 from lakeproof.commit.validation import Answer, Commit, CommitWith, validate
 from lakeproof.models.iceberg.committing import committed
@@ -32,7 +32,9 @@ class WriterCalls:
         self, writer: Writer, shared: Shared, own: Op, *, fails: Phase | None = None, fate: str = ANSWERED
     ) -> None:
         self.writer, self.shared, self.own, self.fails, self.fate = writer, shared, own, fails, fate
-        self.attempt, self.answer, self.event = own.attempt, None, None  # type: Attempt, Answer | None, Event | None
+        self.attempt = own.attempt
+        self.answer: Answer | None = None
+        self.event: Event | None = None
         self.removed: Sequence[str] = ()
 
     def tried(self) -> WriterCalls:

@@ -77,7 +77,7 @@ def _window_checks(setup: Setup, policy: Policy) -> set[str]:
         checks_of(
             policy,
             command.command,
-            writer.mode_of(command),
+            writer.plan(command).mode,
             setup.isolation_of(command.command),
             setup.shape.format_version,
         )

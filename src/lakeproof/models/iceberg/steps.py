@@ -15,6 +15,7 @@ from lakeproof.commit.attempt import Phase, removable
 from lakeproof.commit.change import Command, Mode, TableChange
 from lakeproof.commit.conflict import Conflict
 from lakeproof.commit.validation import AlreadyCommitted, Answer, Commit, CommitWith, Refuse, RunAgain, refused
+from lakeproof.commit.writing import placed
 from lakeproof.models.iceberg.calls import ANSWER_LOST, ANSWERED, LATE, WriterCalls, answered
 from lakeproof.models.iceberg.committing import committed, ended
 from lakeproof.models.iceberg.judging import misses_a_write
@@ -35,7 +36,6 @@ from lakeproof.models.iceberg.world import (
     Shared,
     Writer,
 )
-from lakeproof.models.iceberg.writing import placed
 
 # ---------------------------------------------------------------- reading and writing files nobody sees yet
 
@@ -127,9 +127,10 @@ def refuse(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
 
 def _refusal(writer: Writer, shared: Shared, own: Own) -> RunAgain | Refuse | None:
     if isinstance(own, Conflicted):
-        command = Command.REWRITE if own.command == COMPACTION else writer.setup.commands[own.command].command
-        mode = writer.mode_of(writer.setup.commands[own.command]) if own.command != COMPACTION else Mode.COPY_ON_WRITE
-        change = TableChange(command, mode)
+        change = TableChange(Command.REWRITE, Mode.COPY_ON_WRITE)
+        if own.command != COMPACTION:
+            command = writer.setup.commands[own.command]
+            change = TableChange(command.command, writer.plan(command).mode)
         return refused(change, Conflict(own.check), writer.policy, reruns_left=writer.setup.reruns)
     calls = _tried(writer, shared, own)
     if calls is None or calls.attempt.phase not in (Phase.RUN_AGAIN, Phase.ABORTED):
@@ -148,7 +149,7 @@ def _was_fine(writer: Writer, shared: Shared, op: Op) -> bool:
     return not misses_a_write(writer.setup, op, dict(placed(shared.table, writer.setup.shape.columns)))
 
 
-# ---------------------------------------------------------------- lost answers, late requests, failures, crashes, expiry
+# ---------------------------------------------------------------- lost answers, failures, crashes, expiry
 
 
 def look(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
