@@ -59,21 +59,20 @@ def replaces_by_filter(command: Command, policy: Policy, *, can_run_again: bool 
 
 
 class Run(NamedTuple):
-    """One run of a command: how many came before it, whether another may follow, and why it runs again."""
+    """One run of a command: how many came before it, and why it runs again."""
 
     reruns: int = 0
-    left: bool = True
     again: RunAgain | None = None
 
+    def left(self, most: int = MAX_RERUNS) -> bool:
+        """Whether another may follow."""
+        return self.reruns < most
 
-def run_until_done(
-    once: Callable[[Run], T | RunAgain], on_rerun: Callable[[Conflict], None], *, most: int = MAX_RERUNS
-) -> tuple[T, int]:
-    """Run a command from the head until it is not told to run again; what it gave, and how many runs came before."""
-    run = Run(left=most > 0)
-    while True:
-        answer = once(run)
-        if not isinstance(answer, RunAgain):
-            return answer, run.reruns
-        on_rerun(answer.conflict)
-        run = Run(run.reruns + 1, run.reruns + 1 < most, answer)
+
+def run_until_done(once: Callable[[Run], T | RunAgain], on_rerun: Callable[[Run, Conflict], None]) -> tuple[T, Run]:
+    """Run a command from the head until it is not told to run again; what it gave, and the run that gave it."""
+    run = Run()
+    while isinstance(answer := once(run), RunAgain):
+        run = Run(run.reruns + 1, answer)
+        on_rerun(run, answer.conflict)
+    return answer, run

@@ -202,14 +202,14 @@ class AgainstChecks:
                 self.actors[actor] = self._planned(doing.command, actor, run.again)
             if self.actors[actor].change is None:
                 return Outcome("nothing left")
-            self.actors[actor] = self.actors[actor]._replace(reruns_left=run.left)
+            self.actors[actor] = self.actors[actor]._replace(reruns_left=run.left())
             found, answer = self._called(actor), self.actors[actor].answer
             return answer if isinstance(answer, RunAgain) and doing.command is not None else found
 
         doing = self.actors[actor]
-        found, reruns = run_until_done(once, lambda conflict: None)
+        found, last = run_until_done(once, lambda run, conflict: None)
         del self.actors[actor]
-        return Outcome("ok re-run") if reruns and found.word in ("ok", "nothing left") else found
+        return Outcome("ok re-run") if last.reruns and found.word in ("ok", "nothing left") else found
 
     def _called(self, actor: str, *, until: Phase | None = None) -> Outcome:
         """Obey the attempt up to this phase, or to its end; a writer whose attempt has ended begins another."""
