@@ -47,5 +47,11 @@ class CommitUnknown(LakeproofError):
     exit_code = 3
 
 
+class Unavailable(LakeproofError):
+    """The catalog or the storage does not answer: try later."""
+
+    exit_code = 3
+
+
 class ModelError(LakeproofError):
     """The model itself is wrong: its own code raised, or broke a promise that the checker relies on."""
