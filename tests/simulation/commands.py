@@ -86,11 +86,12 @@ class Scanned:
         self.deleted = deleted_positions(table, planned.delete_files)
         self.equality = [row for row in planned.delete_files.to_pylist() if row["content"] == "equality"]
         self.rows: list[tuple[str, int, Row]] = []
-        gone = [
-            (row["data_sequence_number"], set(read_equality_deletes(table, row["path"], row["equality_ids"])["id"].to_pylist()))
-            for row in self.equality
-        ]
-        for path, number in zip(planned.files["path"].to_pylist(), planned.files["data_sequence_number"].to_pylist(), strict=True):
+        gone = []
+        for row in self.equality:
+            values = read_equality_deletes(table, row["path"], row["equality_ids"])["id"].to_pylist()
+            gone.append((row["data_sequence_number"], set(values)))
+        numbers = planned.files["data_sequence_number"].to_pylist()
+        for path, number in zip(planned.files["path"].to_pylist(), numbers, strict=True):
             with table.io.new_input(path).open() as stream:
                 read = pq.read_table(pa.BufferReader(stream.read()))
             dead = set(self.deleted.get(path, np.array([], np.int64)).tolist())
@@ -120,6 +121,7 @@ class Command_:
     """One thing that an actor does; `number` is written into the snapshot that it makes."""
 
     number: int
+    on = "default.t"
 
     def apply(self, rows: Rows) -> Rows:
         """The table's rows after the command."""
@@ -149,7 +151,7 @@ class Insert(Command_):
     def run(self, catalog: Catalog, name: str) -> Committed | None:
         table = tables.load_table(catalog, name)
         files = write(table, self.rows)
-        with _removed(table, files):
+        with removed(table, files):
             return operations.append(table, files, self.options())
 
 
@@ -166,7 +168,7 @@ class OverwritePartition(Command_):
     def run(self, catalog: Catalog, name: str) -> Committed | None:
         table = tables.load_table(catalog, name)
         files = write(table, self.rows)
-        with _removed(table, files):
+        with removed(table, files):
             return operations.overwrite_partitions(table, files, self.options())
 
 
@@ -202,7 +204,7 @@ class RowLevel(Command_):
 
     def run(self, catalog: Catalog, name: str) -> Committed | None:
         mode, reruns = self.mode, 0
-        while True:
+        for _ in range(5 * MOST_RERUNS):
             table = tables.load_table(catalog, name)
             seen = scanned(table)
             if seen is None:
@@ -214,6 +216,7 @@ class RowLevel(Command_):
             if isinstance(answer, Committed):
                 return answer
             reruns, mode = reruns + 1, answer.mode or self.mode
+        raise CommitConflict("the head could not be read")
 
     def _prepared(self, table: Table, seen: Scanned, mode: Mode) -> tuple[TableChange, NewFiles] | None:
         targets = seen.found(self.key)
@@ -241,7 +244,7 @@ class RowLevel(Command_):
 
     def _committed(self, table: Table, change: TableChange, files: NewFiles, reruns: int) -> Committed | RunAgain:
         written = (*files.data_files, *files.delete_files)
-        with _removed(table, written):
+        with removed(table, written):
             answer = commit_change(
                 table, change, files, reruns=reruns, reruns_left=reruns < MOST_RERUNS, summary=self.told
             )
@@ -281,9 +284,7 @@ def _copied(
     table: Table, base: TableChange, seen: Scanned, targets: list[tuple[str, int, Row]], files: list[DataFile]
 ) -> tuple[TableChange, NewFiles]:
     places = _by_file(targets)
-    kept = {
-        path: [each for each in seen.rows if each[0] == path and each[1] not in at] for path, at in places.items()
-    }
+    kept = {path: [each for each in seen.rows if each[0] == path and each[1] not in at] for path, at in places.items()}
     moves, copied = [], []
     for path, rows in kept.items():
         if rows:
@@ -315,7 +316,7 @@ class Compact(Command_):
             if made is None:
                 return None
             files = made[1].data_files
-            with _removed(table, files):
+            with removed(table, files):
                 answer = commit_change(table, *made, reruns_left=True, summary=self.told)
             if isinstance(answer, Committed):
                 return answer
@@ -354,6 +355,6 @@ class RewriteManifests(Command_):
         return None
 
 
-def _removed(table: Table, files: Iterable[DataFile]) -> Any:
+def removed(table: Table, files: Iterable[DataFile]) -> Any:
     """As a writer does it: what was certainly not committed leaves no file behind."""
     return removed_if_refused(lambda: remove_files(table, [file.file_path for file in files]))

@@ -19,7 +19,7 @@ from memory_store import MemoryIO, files, removed_by
 from pyiceberg.manifest import DataFileContent, ManifestEntryStatus, ManifestFile, read_manifest_list
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
-from upkeep import EqualityDelete, Tag
+from upkeep import CreateAs, Drop, EqualityDelete, Expire, Rename, Tag
 
 from lakeproof import errors
 
@@ -65,8 +65,8 @@ class Outcome(NamedTuple):
 class Judge:
     """What is known of all tables of one run."""
 
-    def __init__(self, pointers: Callable[[], Pointers], commands: dict[int, Command_]) -> None:
-        self.pointers, self.commands = pointers, commands
+    def __init__(self, pointers: Callable[[], Pointers], commands: dict[int, Command_], *, server: bool) -> None:
+        self.pointers, self.commands, self.server = pointers, commands, server
         self.before: Pointers = {}
         self.metadata: dict[str, TableMetadata] = {}
         self.expected: dict[int, Rows] = {}
@@ -86,18 +86,22 @@ class Judge:
         if now == self.before:
             return
         before, self.before = self.before, now
-        if set(before) - set(now):
+        for name in set(before) - set(now):
             self.moved = True
-        known = {str(self.metadata[location].table_uuid) for location in before.values() if location in self.metadata}
+            if not any(isinstance(each, Drop | Rename) and each.on == name for each in self.commands.values()):
+                self._say("dropped", f"{name} is gone, and nobody has dropped it")
         for name, location in now.items():
             if before.get(name) != location:
-                self._changed(name, location, known)
+                self._changed(name, location)
 
-    def _changed(self, name: str, location: str, known: set[str]) -> None:
+    def _changed(self, name: str, location: str) -> None:
         metadata = metadata_at(location)
         if metadata is None:
-            return self._say("unreadable", f"{name}: the metadata file {_last(location)} is gone{_by(location)}")
+            self._say("unreadable", f"{name}: the metadata file {_last(location)} is gone{_by(location)}")
+            return
         self.metadata[location] = metadata
+        if name == CreateAs.on and not metadata.snapshots:
+            self._say("half made", f"{name} is there without its first snapshot")
         for snapshot in metadata.snapshots:
             if snapshot.snapshot_id not in self.expected:
                 self._landed(name, metadata, snapshot)
@@ -124,7 +128,8 @@ class Judge:
             told = f"command {number}: missing {sorted(lost.elements())}, too many {sorted(more.elements())}"
             self._say("rows", told)
         for manifest in self._lists[snapshot.manifest_list]:
-            if manifest.added_snapshot_id == snapshot.snapshot_id and manifest.sequence_number != snapshot.sequence_number:
+            mine = manifest.added_snapshot_id == snapshot.snapshot_id
+            if mine and manifest.sequence_number != snapshot.sequence_number:
                 told = f"manifest has {manifest.sequence_number}, its snapshot {snapshot.sequence_number}"
                 self._say("sequence number", told)
 
@@ -210,9 +215,9 @@ class Judge:
             elif location in self.metadata:
                 self.check_readable(name, self.metadata[location])
         for outcome in outcomes:
-            self._answered(outcome)
+            self._answered(outcome, outcomes)
 
-    def _answered(self, outcome: Outcome) -> None:
+    def _answered(self, outcome: Outcome, outcomes: list[Outcome]) -> None:
         command, error = outcome.command, outcome.error
         number, landed = command.number, self.landed[command.number]
         told = f"command {number} ({type(command).__name__}) on {outcome.table}"
@@ -221,8 +226,8 @@ class Judge:
         if error is None:
             if outcome.snapshot_id is not None and not landed:
                 self._say("lost", f"{told} was answered ok and is not in the table")
-            if isinstance(command, Tag):
-                self._tagged(command, outcome)
+            if isinstance(command, Tag) and command.made and not self.moved:
+                self._tagged(command, outcomes)
         elif isinstance(error, errors.CommitUnknown):
             if not outcome.unanswered:
                 self._say("unknown", f"{told} ended unknown although every request was answered")
@@ -230,16 +235,19 @@ class Judge:
             self._say("raw error", f"{told}: {error!r}{' though it is committed' if landed else ''}")
         elif landed:
             self._say("refused but committed", f"{told}: {error!r}")
-        elif isinstance(error, errors.InvalidInput) and not self.moved:
+        elif isinstance(error, errors.InvalidInput) and not self.moved and outcome.table != CreateAs.on:
             self._say("wrong family", f"{told}: {' '.join(str(error).split())} ({', '.join(outcome.faults)})")
         elif isinstance(error, errors.Unavailable | WriterFailed) and not outcome.faults:
             self._say("wrong family", f"{told}: {error!r} without any outage")
 
-    def _tagged(self, tag: Tag, outcome: Outcome) -> None:
-        if outcome.snapshot_id is None or self.moved:
-            return
-        now = self.pointers().get(outcome.table)
-        if now is not None and now in self.metadata and tag.ref not in self.metadata[now].refs:
+    def _tagged(self, tag: Tag, outcomes: list[Outcome]) -> None:
+        """A server cannot be asked whether a tag is new: an expiry may drop it if it says so, or ends unknown."""
+        expiries = [each for each in outcomes if isinstance(each.command, Expire)]
+        said = any(
+            each.crashed or isinstance(each.error, errors.CommitUnknown | errors.CommitConflict) for each in expiries
+        )
+        now = self.pointers().get(tag.on)
+        if now in self.metadata and tag.ref not in self.metadata[now].refs and not (self.server and said):
             self._say("tag", f"`{tag.ref}` was made and is gone")
 
     def _say(self, kind: str, told: str) -> None:

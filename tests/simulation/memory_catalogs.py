@@ -22,7 +22,7 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.serializers import FromInputFile, ToOutputFile
-from pyiceberg.table import CommitTableResponse, Table
+from pyiceberg.table import CommitTableResponse, CreateTableTransaction, StagedTable, Table
 from pyiceberg.table.locations import load_location_provider
 from pyiceberg.table.metadata import TableMetadata, new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
@@ -138,8 +138,10 @@ class Server(NoopCatalog):
         world = clockwork.running
         fault = step("swap", label)
         if fault == "busy":
+            unanswered(fault, lambda: None)
             raise CommitStateUnknownException("503")  # it was not applied, but who could know
         if fault:
+
             def arrive() -> None:
                 try:
                     apply()
@@ -148,7 +150,7 @@ class Server(NoopCatalog):
                     world.log.append(f"it is refused: {error}")
 
             unanswered("lost" if fault == "late" and label in ("drop", "rename") else fault, arrive)
-            raise CommitStateUnknownException("the server does not answer")
+            raise requests.exceptions.ConnectionError("the server does not answer")
         if world is not None:
             world.quiet += 1
         try:
@@ -217,6 +219,23 @@ class Server(NoopCatalog):
 
         return self._asked("create", apply)  # type: ignore[no-any-return]
 
+    def create_table_transaction(
+        self,
+        identifier: str | Identifier,
+        schema: Any,
+        location: str | None = None,
+        partition_spec: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
+        sort_order: SortOrder = UNSORTED_SORT_ORDER,
+        properties: Properties = EMPTY_DICT,
+    ) -> CreateTableTransaction:
+        self._read("stage")
+        name = self._name(identifier)
+        place = location or f"{self.properties['warehouse']}/{name.replace('.', '/')}"
+        metadata = new_table_metadata(schema, partition_spec, sort_order, place, properties)
+        return CreateTableTransaction(
+            StagedTable(tuple(name.split(".")), metadata, "", MemoryIO(self.properties), self)
+        )
+
     def drop_table(self, identifier: str | Identifier) -> None:
         name = self._name(identifier)
 
@@ -225,6 +244,9 @@ class Server(NoopCatalog):
                 raise NoSuchTableError(f"Table does not exist: {name}")
 
         self._asked("drop", apply)
+
+    def purge_table(self, identifier: str | Identifier) -> None:
+        SqlCatalog.purge_table(self, identifier)  # type: ignore[arg-type]
 
     def rename_table(self, from_identifier: str | Identifier, to_identifier: str | Identifier) -> Table:
         old, new = self._name(from_identifier), self._name(to_identifier)

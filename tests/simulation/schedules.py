@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from random import Random
 from typing import NamedTuple
@@ -23,7 +22,7 @@ from commands import (
 from judge import Fault, Judge, Outcome
 from memory_catalogs import Database, Server
 from pyiceberg.catalog import Catalog
-from upkeep import Create, Drop, EqualityDelete, Expire, RemoveOrphans, Rename, SetProperty, Tag
+from upkeep import Create, CreateAs, Drop, EqualityDelete, Expire, RemoveOrphans, Rename, SetProperty, Tag
 
 import lakeproof.iceberg.cache as cache_module
 from lakeproof.commit import Command, Mode
@@ -31,7 +30,7 @@ from lakeproof.iceberg.cache import ManifestCache
 from lakeproof.iceberg.commit import Committed
 
 TABLE = "default.t"
-FAST = {"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "20", "commit.retry.total-timeout-ms": "60000"}
+FAST = {"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "20", "commit.retry.total-timeout-ms": "3000"}
 WEATHER = (
     Weather(),
     Weather(swap=0.15, read=0.02, storage=0.003, crash=0.002),
@@ -69,71 +68,120 @@ class Found(NamedTuple):
 def scheduled(seed: int) -> Schedule:
     """The schedule of a seed."""
     chance = Random(f"schedule {seed}")
-    numbers = iter(range(1, 1000))
-    keys = iter(range(1, 1000))
-    known: list[int] = []
+    theme = chance.choice(THEMES)
+    maker = _Maker(chance, theme)
     properties = dict(FAST)
     if chance.random() < 0.25:
-        properties |= {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "2"}
+        properties["write.metadata.delete-after-commit.enabled"] = "true"
+        properties["write.metadata.previous-versions-max"] = "2"
     if chance.random() < 0.15:
         properties["commit.manifest.min-count-to-merge"] = "2"
     if chance.random() < 0.15:
         properties["commit.retry.num-retries"] = "1"
-    first = tuple(_insert(chance, next(numbers), keys, known) for _ in range(chance.choice((0, 0, 1, 2, 3))))
+    first = tuple(maker.insert() for _ in range(chance.choice(theme.first)))
     actors = tuple(
-        tuple(_command(chance, next(numbers), keys, known) for _ in range(chance.choice((1, 1, 2, 3))))
+        tuple(maker.command() for _ in range(chance.choice((1, 1, 2, 3))))
         for _ in range(chance.choice((2, 3, 3, 4, 5)))
     )
-    return Schedule(seed, chance.random() < 0.6, chance.choice(WEATHER), properties, first, actors)
+    weather = WEATHER[chance.choice(theme.weather)]
+    return Schedule(seed, chance.random() < 0.6, weather, properties, first, actors)
 
 
-def _insert(chance: Random, number: int, keys: Iterator[int], known: list[int]) -> Insert:
-    rows = tuple(_row(chance, next(keys), number) for _ in range(chance.choice((1, 2))))
-    known += [row[0] for row in rows]
-    return Insert(number, rows)
+class Theme(NamedTuple):
+    """Which commands meet: how many there are of each kind, in which weather, after how many commits."""
+
+    kinds: dict[str, int]
+    weather: tuple[int, ...] = (0, 1, 2, 3, 4)
+    first: tuple[int, ...] = (0, 1, 2, 3)
 
 
-def _row(chance: Random, key: int, number: int) -> Row:
-    return (key, chance.choice((0, 1)), number)
+EVERYTHING = {
+    **{"insert": 30, "row": 20, "merge": 8, "overwrite": 5, "drop rows": 3, "compact": 6, "manifests": 3, "expire": 16},
+    **{"orphans": 5, "tag": 8, "alter": 4, "rename": 2, "drop": 1, "foreign": 6, "create as": 3, "insert there": 2},
+}
+THEMES = (
+    Theme(EVERYTHING),
+    Theme(EVERYTHING),
+    Theme({"insert": 4, "merge": 3, "expire": 3, "overwrite": 1}, weather=(0, 2, 3), first=(0, 0, 1)),
+    Theme({"tag": 3, "expire": 3, "insert": 2}, weather=(0, 1), first=(2, 3)),
+    Theme({"rename": 1, "orphans": 2, "insert": 4, "drop": 1}, weather=(0, 1, 4), first=(0, 1)),
+    Theme({"create as": 3, "insert there": 4, "orphans": 1, "expire": 1}, weather=(0, 1, 2, 3)),
+    Theme({"insert": 4, "row": 4, "foreign": 3, "compact": 1}, weather=(0, 2, 3), first=(1, 2)),
+)
 
 
-def _command(chance: Random, number: int, keys: Iterator[int], known: list[int]) -> Command_:
-    kind = chance.choices(
-        ("insert", "row", "merge", "overwrite", "drop rows", "compact", "manifests", "expire", "orphans", "tag")
-        + ("alter", "rename", "drop", "foreign"),
-        (30, 20, 8, 5, 3, 6, 3, 16, 5, 8, 4, 2, 1, 6),
-    )[0]
-    key = chance.choice(known) if known else 1
-    mode = chance.choice((Mode.COPY_ON_WRITE, Mode.MERGE_ON_READ))
-    match kind:
-        case "insert":
-            return _insert(chance, number, keys, known)
-        case "row":
-            return RowLevel(number, chance.choice((Command.DELETE, Command.UPDATE)), mode, key)
-        case "merge":
-            return RowLevel(number, Command.MERGE, mode, chance.choice((1001, 1002)))
-        case "overwrite":
-            rows = _insert(chance, number, keys, known).rows
-            return OverwritePartition(number, tuple((row[0], rows[0][1], number) for row in rows))
-        case "drop rows":
-            return DeletePartition(number, chance.choice((0, 1)))
-        case "compact":
-            return Compact(number, chance.choice((0, 1)))
-        case "manifests":
-            return RewriteManifests(number)
-        case "expire":
-            return Expire(number, chance.choice((1, 1, 2)))
-        case "orphans":
-            return RemoveOrphans(number)
-        case "tag":
-            return Tag(number, chance.random() < 0.7)
-        case "alter":
-            return SetProperty(number)
-        case "rename":
-            return Rename(number)
-        case "drop":
-            return Drop(number, chance.random() < 0.5)
-    return EqualityDelete(number, key, chance.choice((0, 1)))
+class _Maker:
+    """Draws commands; keys and numbers are never given twice, but for those of a MERGE."""
+
+    def __init__(self, chance: Random, theme: Theme) -> None:
+        self.chance, self.theme = chance, theme
+        self.numbers, self.keys = iter(range(1, 1000)), iter(range(1, 1000))
+        self.known: list[int] = []
+
+    def rows(self, number: int) -> tuple[Row, ...]:
+        """One or two new rows."""
+        rows = tuple((next(self.keys), self.partition(), number) for _ in range(self.chance.choice((1, 2))))
+        self.known += [row[0] for row in rows]
+        return rows
+
+    def partition(self) -> int:
+        return self.chance.choice((0, 1))
+
+    def insert(self) -> Command_:
+        number = next(self.numbers)
+        return Insert(number, self.rows(number))
+
+    def command(self) -> Command_:
+        """One command of the theme."""
+        kinds = self.theme.kinds
+        kind = self.chance.choices(list(kinds), list(kinds.values()))[0]
+        number = next(self.numbers)
+        return self._of_rows(kind, number) or self._of_table(kind, number)
+
+    def _of_rows(self, kind: str, number: int) -> Command_ | None:
+        chance = self.chance
+        mode = chance.choice((Mode.COPY_ON_WRITE, Mode.MERGE_ON_READ))
+        key = chance.choice(self.known) if self.known else 1
+        match kind:
+            case "insert":
+                return Insert(number, self.rows(number))
+            case "insert there":
+                there = Insert(number, self.rows(number))
+                there.on = CreateAs.on
+                return there
+            case "create as":
+                return CreateAs(number, self.rows(number), chance.random() < 0.3)
+            case "row":
+                return RowLevel(number, chance.choice((Command.DELETE, Command.UPDATE)), mode, key)
+            case "merge":
+                return RowLevel(number, Command.MERGE, mode, chance.choice((1001, 1002)))
+            case "overwrite":
+                rows = self.rows(number)
+                return OverwritePartition(number, tuple((row[0], rows[0][1], number) for row in rows))
+            case "foreign":
+                return EqualityDelete(number, key, self.partition())
+        return None
+
+    def _of_table(self, kind: str, number: int) -> Command_:
+        chance = self.chance
+        match kind:
+            case "drop rows":
+                return DeletePartition(number, self.partition())
+            case "compact":
+                return Compact(number, self.partition())
+            case "manifests":
+                return RewriteManifests(number)
+            case "expire":
+                return Expire(number, chance.choice((1, 1, 2)))
+            case "orphans":
+                return RemoveOrphans(number)
+            case "tag":
+                return Tag(number, chance.random() < 0.7)
+            case "alter":
+                return SetProperty(number)
+            case "rename":
+                return Rename(number)
+        return Drop(number, chance.random() < 0.5)
 
 
 @cache
@@ -162,7 +210,7 @@ def _judged(schedule: Schedule, world: Clockwork) -> Found:
     catalog: Catalog = _database().opened(warehouse) if server is None else server
     commands = [*schedule.first, *(command for actor in schedule.actors for command in actor)]
     pointers = _database().pointers if server is None else server.pointers
-    judge = Judge(pointers, {command.number: command for command in commands})
+    judge = Judge(pointers, {command.number: command for command in commands}, server=not schedule.sql)
     world.observe = judge.observe
     Create(0, tuple(schedule.properties.items())).run(catalog, TABLE)
     for command in schedule.first:
@@ -190,13 +238,13 @@ def _once(world: Clockwork, actor: Actor, catalog: Catalog, command: Command_, o
     error: BaseException | None = None
     done: Committed | None = None
     try:
-        done = command.run(catalog, TABLE)
+        done = command.run(catalog, command.on)
     except Crashed:
-        outcomes.append(Outcome(command, None, None, True, tuple(actor.faults), actor.unanswered, TABLE))
+        outcomes.append(Outcome(command, None, None, True, tuple(actor.faults), actor.unanswered, command.on))
         raise
     except Exception as caught:
         error = caught
     world.watched()
     snapshot = None if done is None else done.snapshot_id
     world.log.append(f"{actor.name} ends {command.number}: {'ok' if error is None else repr(error)[:200]}")
-    outcomes.append(Outcome(command, error, snapshot, False, tuple(actor.faults), actor.unanswered, TABLE))
+    outcomes.append(Outcome(command, error, snapshot, False, tuple(actor.faults), actor.unanswered, command.on))

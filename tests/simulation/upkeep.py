@@ -9,16 +9,17 @@ from dataclasses import dataclass
 import clockwork
 import pyarrow as pa
 import pyarrow.parquet as pq
-from commands import BY_P, OP, SCHEMA, Command_, Rows
+from commands import BY_P, OP, SCHEMA, Command_, Row, Rows, removed, write
 from pyiceberg.catalog import Catalog
 from pyiceberg.conversions import to_bytes
 from pyiceberg.manifest import DataFileContent, FileFormat
 from pyiceberg.typedef import Record
 
-from lakeproof.errors import CommitRejected, InvalidInput
+from lakeproof.errors import CommitRejected, InvalidInput, LakeproofError
 from lakeproof.iceberg import evolution, tables
 from lakeproof.iceberg.cache import shared_cache
 from lakeproof.iceberg.commit import Committed
+from lakeproof.iceberg.creation import publish, stage_table
 from lakeproof.iceberg.expire import expire_snapshots
 from lakeproof.iceberg.orphans import remove_orphan_files
 from lakeproof.iceberg.produce import FileChange, Producer
@@ -58,6 +59,7 @@ class Tag(Command_):
     """A tag at some snapshot of the table."""
 
     oldest: bool = True
+    made: bool = False
 
     @property
     def ref(self) -> str:
@@ -68,6 +70,7 @@ class Tag(Command_):
         if table.metadata.snapshots:
             snapshots = table.metadata.snapshots
             create_tag(table, self.ref, snapshots[0 if self.oldest else -1].snapshot_id)
+            self.made = True
         return None
 
 
@@ -91,6 +94,31 @@ class Create(Command_):
             catalog, name, SCHEMA, partition_by=BY_P, properties=dict(self.properties), if_not_exists=True
         )
         return None
+
+
+class QueryFailed(LakeproofError):
+    """The query of a CREATE TABLE … AS SELECT fails after it has given some rows."""
+
+
+@dataclass
+class CreateAs(Command_):
+    """CREATE TABLE … AS SELECT, whose query may fail in the middle."""
+
+    rows: tuple[Row, ...]
+    fails: bool = False
+    on = "default.made"
+
+    def apply(self, rows: Rows) -> Rows:
+        return {row[0]: row for row in self.rows}
+
+    def run(self, catalog: Catalog, name: str) -> Committed | None:
+        staged = stage_table(catalog, name, SCHEMA, partition_by=BY_P)
+        files = write(staged.table, self.rows)
+        with removed(staged.table, files):
+            if self.fails:
+                raise QueryFailed
+            table = publish(staged, files, summary=self.told)
+        return Committed(table, table.metadata.current_snapshot_id, 0)
 
 
 @dataclass
