@@ -19,7 +19,7 @@ from memory_store import MemoryIO, files, removed_by
 from pyiceberg.manifest import DataFileContent, ManifestEntryStatus, ManifestFile, read_manifest_list
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
-from upkeep import CreateAs, Drop, EqualityDelete, Expire, Rename, Tag
+from upkeep import CreateAs, Drop, EqualityDelete, Expire, RemoveOrphans, Rename, Tag
 
 from lakeproof import errors
 
@@ -235,10 +235,18 @@ class Judge:
             self._say("raw error", f"{told}: {error!r}{' though it is committed' if landed else ''}")
         elif landed:
             self._say("refused but committed", f"{told}: {error!r}")
-        elif isinstance(error, errors.InvalidInput) and not self.moved and outcome.table != CreateAs.on:
+        elif isinstance(error, errors.InvalidInput) and not self._may_be_refused(outcome):
             self._say("wrong family", f"{told}: {' '.join(str(error).split())} ({', '.join(outcome.faults)})")
         elif isinstance(error, errors.Unavailable | WriterFailed) and not outcome.faults:
             self._say("wrong family", f"{told}: {error!r} without any outage")
+
+    def _may_be_refused(self, outcome: Outcome) -> bool:
+        """Whether the call itself may be wrong: the table or the snapshot that it names may be gone, or be there."""
+        if isinstance(outcome.command, Tag) and "there is no snapshot" in str(outcome.error):
+            return True
+        if isinstance(outcome.command, RemoveOrphans) and "another table lies" in str(outcome.error):
+            return self.server
+        return self.moved or outcome.table == CreateAs.on
 
     def _tagged(self, tag: Tag, outcomes: list[Outcome]) -> None:
         """A server cannot be asked whether a tag is new: an expiry may drop it if it says so, or ends unknown."""

@@ -24,7 +24,7 @@ from lakeproof.iceberg.expire import expire_snapshots
 from lakeproof.iceberg.orphans import remove_orphan_files
 from lakeproof.iceberg.produce import FileChange, Producer
 from lakeproof.iceberg.refs import create_tag
-from lakeproof.iceberg.swap import swap
+from lakeproof.iceberg.swap import stage, swap
 from lakeproof.iceberg.types import DataFile, LongType
 
 
@@ -182,8 +182,8 @@ class EqualityDelete(Command_):
             change = FileChange("delete", added_delete_files=(file,), summary={OP: str(self.number)})
             try:
                 snapshot = Producer(table, shared_cache()).produce(table, head, change)
-                after = swap(table, snapshot, branch="main", head_id=None if head is None else head.snapshot_id)
-                return Committed(after, snapshot.snapshot_id, 0)
+                staged = stage(table, snapshot, "main", None if head is None else head.snapshot_id, [])
+                return Committed(swap(table, staged), snapshot.snapshot_id, 0)
             except CommitRejected:
                 continue
             except (FileNotFoundError, InvalidInput) as error:

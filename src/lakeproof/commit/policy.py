@@ -86,6 +86,7 @@ ICEBERG_SPARK = Policy(
             (Command.DELETE,),
             MOR,
             always=(
+                "history_known",
                 "data_files_exist_skipping_deletes",
                 "no_deletes_in_removed_files",
                 "delete_files_fit_format_version",
@@ -97,6 +98,7 @@ ICEBERG_SPARK = Policy(
             (Command.UPDATE, Command.MERGE),
             MOR,
             always=(
+                "history_known",
                 "data_files_exist",
                 "no_new_delete_files",
                 "missing_delete_paths",
@@ -109,11 +111,14 @@ ICEBERG_SPARK = Policy(
         Line(
             ROW_LEVEL,
             COW,
-            always=("no_new_deletes_for_data_files", "missing_delete_paths"),
+            always=("history_known", "no_new_deletes_for_data_files", "missing_delete_paths"),
             serializable=("added_data_files",),
         ),
-        Line((Command.REWRITE,), always=("no_new_position_deletes_for_data_files", "missing_delete_paths")),
-        Line((Command.REWRITE_DELETES,), always=("missing_delete_paths",)),
+        Line(
+            (Command.REWRITE,),
+            always=("history_known", "no_new_position_deletes_for_data_files", "missing_delete_paths"),
+        ),
+        Line((Command.REWRITE_DELETES,), always=("history_known", "missing_delete_paths")),
     ),
     replaces_by_filter=True,
 )
@@ -140,6 +145,7 @@ PYICEBERG = Policy(
             (Command.DELETE, Command.METADATA_DELETE, Command.OVERWRITE, Command.OVERWRITE_PARTITIONS),
             None,
             always=(
+                "history_known",
                 "no_new_delete_files",
                 "deleted_data_files",
                 "no_new_deletes_for_data_files_at_head",
@@ -150,10 +156,15 @@ PYICEBERG = Policy(
         Line(  # file by file, as a program must that updates or compacts: update_snapshot().overwrite()
             (Command.UPDATE, Command.MERGE, Command.REWRITE),
             None,
-            always=("no_new_deletes_for_data_files_at_head", "deleted_data_files", "missing_delete_paths"),
+            always=(
+                "history_known",
+                "no_new_deletes_for_data_files_at_head",
+                "deleted_data_files",
+                "missing_delete_paths",
+            ),
             serializable=("added_data_files",),
         ),
-        Line((Command.REWRITE_DELETES,), always=("missing_delete_paths",)),
+        Line((Command.REWRITE_DELETES,), always=("history_known", "missing_delete_paths")),
     ),
     always_copies=True,
     compaction_stamp=Stamp.NEW,
@@ -164,21 +175,21 @@ LAKEPROOF = Policy(
     title="Lakeproof: rows, not files; a conflict that re-reading resolves is resolved",
     lines=(
         Line((Command.INSERT, Command.UPSERT)),
-        Line((Command.INSERT_SELECT,), serializable=("rows_read", "new_rows_match")),
+        Line((Command.INSERT_SELECT,), serializable=("history_known", "rows_read", "new_rows_match")),
         Line(
             ROW_LEVEL,
             MOR,
-            always=("target_rows", "delete_files_fit_format_version"),
+            always=("history_known", "target_rows", "delete_files_fit_format_version"),
             serializable=("rows_read", "new_rows_match"),
         ),
         Line(
             (*ROW_LEVEL, Command.METADATA_DELETE, Command.OVERWRITE, Command.OVERWRITE_PARTITIONS),
             None,
-            always=("target_rows", "replaced_files"),
+            always=("history_known", "target_rows", "replaced_files"),
             serializable=("rows_read", "new_rows_match"),
         ),
-        Line((Command.REWRITE,), always=("replaced_files",)),
-        Line((Command.REWRITE_DELETES,), always=("missing_delete_paths",)),
+        Line((Command.REWRITE,), always=("history_known", "replaced_files")),
+        Line((Command.REWRITE_DELETES,), always=("history_known", "missing_delete_paths")),
     ),
     filters_by_all_reads=True,
     runs_again=True,

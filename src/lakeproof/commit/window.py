@@ -11,7 +11,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from lakeproof.commit.change import TableChange
-from lakeproof.commit.checks import CHANGE_CHECKS
+from lakeproof.commit.checks import CHANGE_CHECKS, history_known
 from lakeproof.commit.conflict import Conflict
 from lakeproof.commit.policy import CheckList
 from lakeproof.commit.rows import RowMemory, followed, remembered
@@ -77,10 +77,19 @@ def followed_all(
     checks: CheckList,
     shape: TableShape,
     scanned: TableState | None = None,
+    *,
+    missing: int | None = None,
 ) -> CommitWindow:
-    """The window over snapshots that are all at hand, oldest first."""
+    """The window over snapshots that are at hand, oldest first; `missing` is one of the window that is not."""
     start = open_window(change, checks, shape, scanned)
+    start = start if missing is None else without_history(start, checks, missing)
     return reduce(lambda window, snapshot: follow(change, window, snapshot, checks, shape), snapshots, start)
+
+
+def without_history(window: CommitWindow, checks: CheckList, missing: int) -> CommitWindow:
+    """The window when this snapshot of it was expired before it was followed."""
+    asked = "history_known" in checks.names
+    return window._replace(conflict=window.conflict or history_known(missing)) if asked else window
 
 
 def _gone(change: TableChange, gone: tuple[str, ...], snapshot: Snapshot) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from pyiceberg.catalog import MetastoreCatalog
-from pyiceberg.exceptions import BadRequestError, CommitFailedException
+from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
@@ -83,7 +83,7 @@ def _unless_moved(table: Table) -> Iterator[None]:
     """A file or a snapshot that is missing because somebody else has expired it meanwhile is a lost race."""
     try:
         yield
-    except (FileNotFoundError, ValueError, BadRequestError):
+    except (FileNotFoundError, ValueError, InvalidInput):
         if refreshed(table).metadata_location == table.metadata_location:
             raise
         raise CommitRejected(f"table {'.'.join(table.name())} was changed while it was read") from None

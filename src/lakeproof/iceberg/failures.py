@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -12,8 +11,10 @@ import pyarrow as pa
 import requests
 from pydantic import ValidationError as PydanticError
 from pyiceberg.exceptions import (
+    BadRequestError,
     CommitFailedException,
     CommitStateUnknownException,
+    ForbiddenError,
     NoSuchNamespaceError,
     NoSuchTableError,
     RESTError,
@@ -21,23 +22,21 @@ from pyiceberg.exceptions import (
     ServiceUnavailableError,
     TableAlreadyExistsError,
     TooManyRequestsError,
+    UnauthorizedError,
     ValidationError,
 )
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from lakeproof.errors import CommitRejected, CommitUnknown, InvalidInput, Unavailable
 
-_OVERLOADED = (ServerError, ServiceUnavailableError, TooManyRequestsError)
-_WRONG_PLACE = (NotADirectoryError, IsADirectoryError, FileExistsError)
-_WRONG_CODES = {errno.EROFS, errno.ENAMETOOLONG, errno.EINVAL, errno.ENOTEMPTY}
-_WRONG_DATABASE = re.compile(
-    "no such table|unable to open|readonly|not a database|authentication|does not exist|syntax error"
-)
+_NOT_NOW = (ServerError, ServiceUnavailableError, TooManyRequestsError)
+_TURNED_DOWN = (BadRequestError, ForbiddenError, UnauthorizedError, NoSuchTableError, NoSuchNamespaceError)
+_SQLITE_OUTAGES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
 
 
 @contextmanager
 def spoken(place: str) -> Iterator[None]:
-    """Whatever goes wrong inside is one sentence: fix the call (`InvalidInput`), or try later (`Unavailable`)."""
+    """Whatever goes wrong inside is said at `place`: as `Unavailable` if it may go right later, else `InvalidInput`."""
     try:
         yield
     except (NoSuchTableError, NoSuchNamespaceError) as error:
@@ -46,6 +45,8 @@ def spoken(place: str) -> Iterator[None]:
         raise InvalidInput(
             _first_line(error), place=place, hint="choose another name, or say `if not exists`"
         ) from error
+    except PermissionError as error:
+        raise InvalidInput(f"no permission: {_first_line(error)}", place=place, hint="check the warehouse") from error
     except FileNotFoundError as error:
         raise InvalidInput(
             f"a file of the table is missing: {_first_line(error)}",
@@ -60,46 +61,46 @@ def spoken(place: str) -> Iterator[None]:
             place=place,
             hint="restore the metadata file from a copy, or register an older one",
         ) from error
-    except (requests.exceptions.RequestException, *_OVERLOADED) as error:
-        raise _unavailable("the catalog's server does not answer", place, "check the address") from error
+    except (requests.exceptions.RequestException, *_NOT_NOW) as error:
+        raise Unavailable("the catalog's server does not answer", place=place, hint="try later") from error
     except OperationalError as error:
-        if _WRONG_DATABASE.search(str(error)) and not database_was_busy(error):
-            raise InvalidInput(_first_line(error), place=place, hint="check the URI") from error
-        told = "is busy" if database_was_busy(error) else "does not answer"
-        raise _unavailable(f"the catalog's database {told}: {_first_line(error)}", place, "check the URI") from error
+        if not _is_outage(error):
+            raise InvalidInput(_first_line(error), place=place) from error
+        busy = "is busy" if database_was_busy(error) else "does not answer"
+        raise Unavailable(f"the catalog's database {busy}", place=place, hint="try later") from error
+    except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
+        raise InvalidInput(f"the warehouse cannot be used: {_first_line(error)}", place=place) from error
     except OSError as error:
-        raise _of_storage(error, place) from error
+        hint = "try later, or check the warehouse"
+        raise Unavailable(f"the storage does not answer: {_first_line(error)}", place=place, hint=hint) from error
     except (SQLAlchemyError, RESTError, ValueError, NotImplementedError, pa.ArrowException) as error:
         raise InvalidInput(_first_line(error), place=place) from error
 
 
-def _of_storage(error: OSError, place: str) -> InvalidInput | Unavailable:
-    """A path that can never be written is a mistake of the call; what a disk or a server says today is not."""
-    if isinstance(error, PermissionError) or "ACCESS_DENIED" in str(error):
-        return InvalidInput(f"no permission: {_first_line(error)}", place=place, hint="check the warehouse")
-    if isinstance(error, _WRONG_PLACE) or error.errno in _WRONG_CODES:
-        return InvalidInput(f"the warehouse cannot be used: {_first_line(error)}", place=place)
-    return _unavailable(f"the storage does not answer: {_first_line(error)}", place, "check the warehouse")
-
-
-def _unavailable(message: str, place: str, check: str) -> Unavailable:
-    return Unavailable(f"{message}\n  at    {place}\n  hint  try later, or {check}")
+def _is_outage(error: OperationalError) -> bool:
+    """Whether the database may answer later: SQLite says so by a code, others say by name what is wrong with a call."""
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    if code is not None:
+        return (code & 0xFF) in _SQLITE_OUTAGES
+    return not isinstance(error.orig, sqlite3.Error) and not re.search(r"authentication|does not exist", str(error))
 
 
 @contextmanager
 def swapping(place: str) -> Iterator[None]:
-    """A failed swap is `CommitRejected` when certainly nothing was written, else `CommitUnknown`."""
+    """A failed swap is `CommitRejected` or `InvalidInput` when certainly nothing was written, else `CommitUnknown`."""
     try:
         yield
     except CommitFailedException as error:
         raise CommitRejected(f"{place}: {_first_line(error)}") from error
-    except (CommitStateUnknownException, requests.exceptions.RequestException, *_OVERLOADED) as error:
+    except _TURNED_DOWN as error:
+        raise InvalidInput(_first_line(error), place=place) from error
+    except (CommitStateUnknownException, requests.exceptions.RequestException, *_NOT_NOW) as error:
         raise CommitUnknown(f"{place}: {_first_line(error)}") from error
     except SQLAlchemyError as error:
         if database_was_busy(error):
             raise CommitRejected(f"{place}: the catalog's database is busy") from error
         if _only_read(error):
-            raise _unavailable("the catalog's database does not answer", place, "check the URI") from error
+            raise Unavailable("the catalog's database does not answer", place=place, hint="try later") from error
         raise CommitUnknown(f"{place}: {_first_line(error)}") from error
 
 

@@ -29,7 +29,7 @@ from lakeproof.format import DataFile, Rows, TableShape, TableState, rows_of
 from lakeproof.format.rows import position_array
 from lakeproof.iceberg.cache import ManifestCache, manifests_of
 from lakeproof.iceberg.delete_files import write_position_deletes
-from lakeproof.iceberg.mappings import MAPPING_KEY, write_mapping
+from lakeproof.iceberg.mappings import MAPPING_KEY, mapping_path, write_mapping
 from lakeproof.iceberg.produce import FileChange
 from lakeproof.iceberg.segments import Picked, rows_of_spans
 from lakeproof.iceberg.values import data_file_values, stored
@@ -46,13 +46,6 @@ class NewFiles(NamedTuple):
 NO_FILES = NewFiles()
 
 
-class Physical(NamedTuple):
-    """What to put into the snapshot, and the files that had to be written for it."""
-
-    change: FileChange
-    written: tuple[str, ...]
-
-
 def physical_change(
     table: Table,
     head: Snapshot | None,
@@ -65,8 +58,9 @@ def physical_change(
     snapshot_id: int,
     summary: Mapping[str, str],
     cache: ManifestCache,
-) -> Physical:
-    """The change as it must be committed on this head."""
+    written: list[str],
+) -> FileChange:
+    """The change as it must be committed on this head; files that have to be written for it are noted in `written`."""
     rows = rows_of((*answer.positions, *answer.carried)) if isinstance(answer, CommitWith) else ()
     state = head_state(table, head, change, cache, also=tuple(path for path, _ in rows))
     if change.row_filter is not None:
@@ -75,23 +69,20 @@ def physical_change(
     new_number = table.metadata.next_sequence_number()
     stamp = data_sequence_number(change, policy, new_number)
     added = tuple(file._replace(sequence_number=stamp) for file in change.added_data_files)
-    written: list[str] = []
     delete_files = _delete_files(table, change, answer, rows, files, state, written)
     said = dict(summary)
     if records_mapping(change, policy) and change.mapping is not None and removed:
-        said[MAPPING_KEY] = write_mapping(table, change.mapping, snapshot_id)
+        said[MAPPING_KEY] = mapping_path(table, snapshot_id)
         written.append(said[MAPPING_KEY])
-    return Physical(
-        FileChange(
-            operation=str(operation_of(change, bool(added), bool(removed or delete_files))),
-            added_data_files=files.data_files,
-            removed_data_files=tuple(file.path for file in removed),
-            added_delete_files=tuple(delete_files),
-            removed_delete_files=tuple(sorted(dropped_delete_files(state, change, removed, added, policy, shape))),
-            data_sequence_number=None if stamp == new_number or table.format_version == 1 else stamp,
-            summary=said,
-        ),
-        tuple(written),
+        write_mapping(table, change.mapping, snapshot_id)
+    return FileChange(
+        operation=str(operation_of(change, bool(added), bool(removed or delete_files))),
+        added_data_files=files.data_files,
+        removed_data_files=tuple(file.path for file in removed),
+        added_delete_files=tuple(delete_files),
+        removed_delete_files=tuple(sorted(dropped_delete_files(state, change, removed, added, policy, shape))),
+        data_sequence_number=None if stamp == new_number or table.format_version == 1 else stamp,
+        summary=said,
     )
 
 

@@ -13,7 +13,7 @@ from lakeproof.iceberg.commit import remove_files
 from lakeproof.iceberg.failures import spoken
 from lakeproof.iceberg.new_manifests import DELETED, EXISTING, TARGET, has_live_files, restated
 from lakeproof.iceberg.produce import Producer
-from lakeproof.iceberg.swap import refreshed, swap
+from lakeproof.iceberg.swap import refreshed, stage, swap
 
 
 class Rewritten(NamedTuple):
@@ -38,11 +38,12 @@ def rewrite_manifests(table: Table, *, cache: ManifestCache | None = None) -> Re
             others = [m for m in head.manifests(table.io) if m.content != ManifestContent.DATA]
             new = _clustered(producer, old, int(table.properties.get(TARGET, 8 << 20)))
             snapshot = producer.replace_manifests(table, head, [*new, *others], replaced=len(old))
+            written = producer.written
+            staged = stage(table, snapshot, "main", head.snapshot_id, written)
             try:
-                after = swap(table, snapshot, branch="main", head_id=head.snapshot_id)
-                return Rewritten(after, len(old), len(new))
+                return Rewritten(swap(table, staged), len(old), len(new))
             except CommitRejected:
-                remove_files(table, producer.written)
+                remove_files(table, written)
     raise CommitRejected(f"{place}: the rewrite of manifests lost the swap 20 times")
 
 
