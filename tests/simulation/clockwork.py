@@ -37,6 +37,7 @@ class Weather(NamedTuple):
     storage: float = 0.0
     crash: float = 0.0
     turn: float = 0.3
+    stall: float = 0.02
     arrival: float = 0.1
 
 
@@ -148,7 +149,10 @@ class Clockwork:
         self.watched()
         if self.late and self.random.random() < self.weather.arrival:
             self._arrive(chance=0.8)
-        if self.random.random() < self.weather.turn:
+        draw = self.random.random()
+        if draw < self.weather.stall:  # long enough for others to run several commands
+            actor.wakes_ms = self.now_ms + 20 + int(self.random.random() * 200)
+        if draw < self.weather.turn:
             self.give_way()
         fault = self._fault(actor, kind)
         self.log.append(f"{actor.name} {kind} {label}{f' <- {fault}' if fault else ''}")
@@ -178,11 +182,11 @@ class Clockwork:
             return "crash"
         chance = weather.swap if kind == "swap" else weather.read if kind == "read" else weather.storage
         if kind == "read" and actor.unanswered:
-            chance *= 6  # an outage does not last for one call alone
+            chance = max(chance, weather.read and 0.2)  # an outage does not last for one call alone
         if self.random.random() >= chance:
             return NO_FAULT
         if kind == "swap":
-            faults = ("late", "late", "lost", "fail", "busy", "crash late", "crash after")
+            faults = ("late", "late", "late", "late", "lost", "fail", "busy", "crash late", "crash after")
             return faults[int(self.random.random() * len(faults))]
         if kind in ("put", "delete"):
             return ("fail", "lost", "crash after")[int(self.random.random() * 3)]

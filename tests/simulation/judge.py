@@ -127,9 +127,11 @@ class Judge:
             lost, more = Counter(after.values()) - Counter(rows), Counter(rows) - Counter(after.values())
             told = f"command {number}: missing {sorted(lost.elements())}, too many {sorted(more.elements())}"
             self._say("rows", told)
+        parent = metadata.snapshot_by_id(snapshot.parent_snapshot_id or 0)
+        old = {each.manifest_path for each in self._lists.get(parent.manifest_list, ())} if parent else set()
         for manifest in self._lists[snapshot.manifest_list]:
-            mine = manifest.added_snapshot_id == snapshot.snapshot_id
-            if mine and manifest.sequence_number != snapshot.sequence_number:
+            new = parent is not None and manifest.manifest_path not in old
+            if new and manifest.sequence_number != snapshot.sequence_number:
                 told = f"manifest has {manifest.sequence_number}, its snapshot {snapshot.sequence_number}"
                 self._say("sequence number", told)
 
@@ -242,11 +244,11 @@ class Judge:
 
     def _may_be_refused(self, outcome: Outcome) -> bool:
         """Whether the call itself may be wrong: the table or the snapshot that it names may be gone, or be there."""
-        if isinstance(outcome.command, Tag) and "there is no snapshot" in str(outcome.error):
+        if isinstance(outcome.command, Tag) and "snapshot" in str(outcome.error):
             return True
         if isinstance(outcome.command, RemoveOrphans) and "another table lies" in str(outcome.error):
             return self.server
-        return self.moved or outcome.table == CreateAs.on
+        return self.moved or outcome.table in (CreateAs.on, Rename.to)
 
     def _tagged(self, tag: Tag, outcomes: list[Outcome]) -> None:
         """A server cannot be asked whether a tag is new: an expiry may drop it if it says so, or ends unknown."""

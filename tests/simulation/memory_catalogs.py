@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import clockwork
@@ -108,7 +109,8 @@ class Database:
             fault = "lost"  # a DROP or a rename by name that arrives a day later may hit any table: no client can help
 
         def arrive() -> None:
-            self.raw.execute(statement, parameters)
+            with suppress(sqlite3.IntegrityError):  # the name is taken: its sender would hear so
+                self.raw.execute(statement, parameters)
             self.raw.commit()
 
         unanswered(fault, arrive)

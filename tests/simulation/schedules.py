@@ -31,11 +31,12 @@ from lakeproof.iceberg.commit import Committed
 
 TABLE = "default.t"
 FAST = {"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "20", "commit.retry.total-timeout-ms": "3000"}
+CALM, USUAL, STORM, LATE, CRASHES = range(5)
 WEATHER = (
-    Weather(),
+    Weather(turn=0.4),
     Weather(swap=0.15, read=0.02, storage=0.003, crash=0.002),
-    Weather(swap=0.5, read=0.06, storage=0.003, crash=0.002, arrival=0.15),
-    Weather(swap=0.6, read=0.08, storage=0.0, crash=0.0, turn=0.5, arrival=0.3),
+    Weather(swap=0.5, read=0.05, storage=0.003, crash=0.002, arrival=0.15),
+    Weather(swap=0.5, read=0.01, turn=0.5, arrival=0.2),
     Weather(storage=0.04, crash=0.01),
 )
 
@@ -44,6 +45,7 @@ class Schedule(NamedTuple):
     """What will happen, but for the order and the faults."""
 
     seed: int
+    theme: str
     sql: bool
     weather: Weather
     properties: dict[str, str]
@@ -80,33 +82,38 @@ def scheduled(seed: int) -> Schedule:
         properties["commit.retry.num-retries"] = "1"
     first = tuple(maker.insert() for _ in range(chance.choice(theme.first)))
     actors = tuple(
-        tuple(maker.command() for _ in range(chance.choice((1, 1, 2, 3))))
-        for _ in range(chance.choice((2, 3, 3, 4, 5)))
+        tuple(maker.command() for _ in range(chance.choice(theme.each)))
+        for _ in range(chance.choice(theme.actors))
     )
     weather = WEATHER[chance.choice(theme.weather)]
-    return Schedule(seed, chance.random() < 0.6, weather, properties, first, actors)
+    return Schedule(seed, theme.name, chance.random() < 0.6, weather, properties, first, actors)
 
 
 class Theme(NamedTuple):
-    """Which commands meet: how many there are of each kind, in which weather, after how many commits."""
+    """Which commands meet: how many there are of each kind, in which weather, after how many commits, by how many."""
 
+    name: str
     kinds: dict[str, int]
-    weather: tuple[int, ...] = (0, 1, 2, 3, 4)
+    weather: tuple[int, ...] = (CALM, USUAL, STORM, LATE, CRASHES)
     first: tuple[int, ...] = (0, 1, 2, 3)
+    actors: tuple[int, ...] = (2, 3, 3, 4, 5)
+    each: tuple[int, ...] = (1, 1, 2, 3)
 
 
 EVERYTHING = {
     **{"insert": 30, "row": 20, "merge": 8, "overwrite": 5, "drop rows": 3, "compact": 6, "manifests": 3, "expire": 16},
-    **{"orphans": 5, "tag": 8, "alter": 4, "rename": 2, "drop": 1, "foreign": 6, "create as": 3, "insert there": 2},
+    **{"orphans": 5, "tag": 8, "alter": 4, "rename": 2, "drop": 1, "foreign": 6, "create as": 3, "insert there": 1},
 }
+NAMES = {"rename": 2, "orphans": 3, "insert": 2, "insert old": 4, "drop": 1}
 THEMES = (
-    Theme(EVERYTHING),
-    Theme(EVERYTHING),
-    Theme({"insert": 4, "merge": 3, "expire": 3, "overwrite": 1}, weather=(0, 2, 3), first=(0, 0, 1)),
-    Theme({"tag": 3, "expire": 3, "insert": 2}, weather=(0, 1), first=(2, 3)),
-    Theme({"rename": 1, "orphans": 2, "insert": 4, "drop": 1}, weather=(0, 1, 4), first=(0, 1)),
-    Theme({"create as": 3, "insert there": 4, "orphans": 1, "expire": 1}, weather=(0, 1, 2, 3)),
-    Theme({"insert": 4, "row": 4, "foreign": 3, "compact": 1}, weather=(0, 2, 3), first=(1, 2)),
+    Theme("everything", EVERYTHING),
+    Theme("everything", EVERYTHING),
+    Theme("late", {"insert": 6, "expire": 2, "alter": 1, "row": 2}, (STORM, LATE), (0, 1, 2)),
+    Theme("empty", {"merge": 4, "insert": 3, "expire": 4}, (CALM, CALM, LATE), (0,), actors=(4, 5), each=(2, 3)),
+    Theme("tags", {"tag": 3, "expire": 3, "insert": 1}, (CALM, USUAL), (2, 3)),
+    Theme("names", NAMES, (CALM, USUAL, CRASHES), each=(2, 3)),
+    Theme("made", {"create as": 4, "insert there": 3, "orphans": 1}),
+    Theme("rows", {"insert": 3, "row": 5, "foreign": 3, "compact": 1}, (CALM, STORM, LATE), (1, 2)),
 )
 
 
@@ -145,16 +152,16 @@ class _Maker:
         match kind:
             case "insert":
                 return Insert(number, self.rows(number))
-            case "insert there":
-                there = Insert(number, self.rows(number))
-                there.on = CreateAs.on
-                return there
+            case "insert there" | "insert old":
+                elsewhere = Insert(number, self.rows(number))
+                elsewhere.on = CreateAs.on if kind == "insert there" else Rename.to
+                return elsewhere
             case "create as":
                 return CreateAs(number, self.rows(number), chance.random() < 0.3)
             case "row":
                 return RowLevel(number, chance.choice((Command.DELETE, Command.UPDATE)), mode, key)
             case "merge":
-                return RowLevel(number, Command.MERGE, mode, chance.choice((1001, 1002)))
+                return RowLevel(number, Command.MERGE, mode, 1001)
             case "overwrite":
                 rows = self.rows(number)
                 return OverwritePartition(number, tuple((row[0], rows[0][1], number) for row in rows))

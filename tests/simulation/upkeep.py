@@ -125,9 +125,11 @@ class CreateAs(Command_):
 class Rename(Command_):
     """The table gets another name, and a new table its old one."""
 
+    to = "default.old"
+
     def run(self, catalog: Catalog, name: str) -> Committed | None:
         properties = tuple(tables.load_table(catalog, name).properties.items())
-        tables.rename_table(catalog, name, f"{name}_old_{self.number}")
+        tables.rename_table(catalog, name, self.to)
         kept = tuple((key, value) for key, value in properties if key != tables.CREATED_PROPERTY)
         return Create(self.number, kept).run(catalog, name)
 
