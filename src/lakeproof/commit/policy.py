@@ -75,13 +75,22 @@ class Policy:
         return replace(self, name=f"{self.name} without {check}", lines=lines)
 
 
+_UPDATE_CHECKS = (
+    "history_known",
+    "data_files_exist",
+    "no_new_delete_files",
+    "missing_delete_paths",
+    "no_deletes_in_removed_files",
+    "delete_files_fit_format_version",
+)
+
 ICEBERG_SPARK = Policy(
     name="iceberg-spark",
     title="Apache Iceberg 1.11 on Spark 4.1, as it is",
     lines=(
         Line((Command.INSERT, Command.INSERT_SELECT, Command.UPSERT)),
-        Line((Command.OVERWRITE, Command.OVERWRITE_PARTITIONS)),
-        Line((Command.METADATA_DELETE,), always=("whole_files_match",)),
+        Line((Command.OVERWRITE_PARTITIONS,)),
+        Line((Command.OVERWRITE, Command.METADATA_DELETE), always=("whole_files_match",)),
         Line(
             (Command.DELETE,),
             MOR,
@@ -97,14 +106,7 @@ ICEBERG_SPARK = Policy(
         Line(
             (Command.UPDATE, Command.MERGE),
             MOR,
-            always=(
-                "history_known",
-                "data_files_exist",
-                "no_new_delete_files",
-                "missing_delete_paths",
-                "no_deletes_in_removed_files",
-                "delete_files_fit_format_version",
-            ),
+            always=_UPDATE_CHECKS,
             serializable=("added_data_files",),
             v3=("added_vectors",),
         ),
@@ -128,9 +130,7 @@ ICEBERG_SPARK_FIXED = replace(
     name="iceberg-spark-fixed",
     title="the same, with a merge-on-read DELETE that asks what an UPDATE asks",
     lines=tuple(
-        line._replace(always=ICEBERG_SPARK.lines[4].always)
-        if line.commands == (Command.DELETE,) and line.mode is MOR
-        else line
+        line._replace(always=_UPDATE_CHECKS) if line.commands == (Command.DELETE,) and line.mode is MOR else line
         for line in ICEBERG_SPARK.lines
     ),
     aging_counts_added_files=True,
@@ -150,6 +150,7 @@ PYICEBERG = Policy(
                 "deleted_data_files",
                 "no_new_deletes_for_data_files_at_head",
                 "missing_delete_paths",
+                "whole_files_match",
             ),
             serializable=("added_data_files",),
         ),
@@ -183,9 +184,15 @@ LAKEPROOF = Policy(
             serializable=("rows_read", "new_rows_match"),
         ),
         Line(
-            (*ROW_LEVEL, Command.METADATA_DELETE, Command.OVERWRITE, Command.OVERWRITE_PARTITIONS),
-            None,
+            ROW_LEVEL,
+            COW,
             always=("history_known", "target_rows", "replaced_files"),
+            serializable=("rows_read", "new_rows_match"),
+        ),
+        Line(
+            (Command.METADATA_DELETE, Command.OVERWRITE, Command.OVERWRITE_PARTITIONS),
+            None,
+            always=("history_known", "target_rows", "replaced_files", "whole_files_match"),
             serializable=("rows_read", "new_rows_match"),
         ),
         Line((Command.REWRITE,), always=("history_known", "replaced_files")),
@@ -224,7 +231,7 @@ def check_list(names: tuple[str, ...]) -> CheckList:
     head = frozenset(name for name in names if name in HEAD_CHECKS)
     if rows:
         parts.append(Part(True, True, True))
-    if head:
+    if "missing_delete_paths" in head:
         parts.append(Part(removed_data_files=True))
     return CheckList(
         names=names,

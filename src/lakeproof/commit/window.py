@@ -81,15 +81,19 @@ def followed_all(
     missing: int | None = None,
 ) -> CommitWindow:
     """The window over snapshots that are at hand, oldest first; `missing` is one of the window that is not."""
-    start = open_window(change, checks, shape, scanned)
-    start = start if missing is None else without_history(start, checks, missing)
+    start = with_hole(open_window(change, checks, shape, scanned), checks, missing)
     return reduce(lambda window, snapshot: follow(change, window, snapshot, checks, shape), snapshots, start)
 
 
-def without_history(window: CommitWindow, checks: CheckList, missing: int) -> CommitWindow:
-    """The window when this snapshot of it was expired before it was followed."""
-    asked = "history_known" in checks.names
-    return window._replace(conflict=window.conflict or history_known(missing)) if asked else window
+def with_hole(window: CommitWindow, checks: CheckList, missing: int | None) -> CommitWindow:
+    """The window when this snapshot of it was expired (`None`: none was); if that is not asked, it forgets the past."""
+    if "history_known" in checks.names:
+        return window._replace(conflict=window.conflict or history_known(missing))
+    if missing is None:
+        return window
+    kept = window.conflict if window.conflict and window.conflict.check in CHANGE_CHECKS else None
+    rows = window.rows and RowMemory(window.rows.targets, reads=window.rows.reads)
+    return CommitWindow(kept, committed=window.committed, rows=rows)
 
 
 def _gone(change: TableChange, gone: tuple[str, ...], snapshot: Snapshot) -> tuple[str, ...]:

@@ -175,7 +175,7 @@ class _Calls:
         self.on_phase(LOOKING)
         before = self.head_id
         self.refresh()
-        if self.own() is not None:
+        if self.policy.finds_own_commit and self.own() is not None:
             self.on_phase(FOUND)
             return Happened.OWN_ID_FOUND
         metadata, asked = self.table.metadata, self.tries[-1].staged[0].snapshot.sequence_number or 0

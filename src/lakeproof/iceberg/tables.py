@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,12 +18,13 @@ from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, Par
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform, parse_transform
-from pyiceberg.types import NestedField, PrimitiveType
+from pyiceberg.types import NestedField, PrimitiveType, StructType
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.catalogs import CATALOG_NAME, NAMESPACE, warehouse_location
 from lakeproof.iceberg.dependencies import DEPENDENCIES_PROPERTY, check_dependencies
 from lakeproof.iceberg.failures import spoken, swapping
+from lakeproof.iceberg.properties import check_properties
 from lakeproof.iceberg.retrying import until_swapped
 from lakeproof.iceberg.swap import known, loaded
 
@@ -38,9 +40,33 @@ class PartitionBy(NamedTuple):
     name: str | None = None
 
 
+_PARTS = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
+
+
+def name_parts(name: str) -> tuple[str, ...]:
+    """The parts of a dotted name; a part that holds dots or backticks is quoted.
+
+    >>> name_parts("ns.`a.b`")
+    ('ns', 'a.b')
+    """
+    found, at = [], 0
+    while at <= len(name):
+        part = _PARTS.match(name, at)
+        if part is None or name[part.end() : part.end() + 1] not in ("", "."):
+            raise InvalidInput(f"`{name}` is not a table name", hint="write table, or namespace.table")
+        found.append(part[2] if part[1] is None else part[1].replace("``", "`"))
+        at = part.end() + 1
+    return tuple(found)
+
+
+def joined_name(parts: Sequence[str]) -> str:
+    """The dotted name of these parts, quoted where `name_parts` would read them in another way."""
+    return ".".join("`" + part.replace("`", "``") + "`" if "." in part or "`" in part else part for part in parts)
+
+
 def identifier(name: str) -> tuple[str, str]:
     """(namespace, table) of `t`, `ns.t` or `lakeproof.ns.t`."""
-    parts = [part.strip("`") for part in name.split(".")]
+    parts = name_parts(name)
     if len(parts) > 2 and parts[0] == CATALOG_NAME:
         parts = parts[1:]
     if not all(parts):
@@ -90,6 +116,7 @@ def described(
     """A table that is to be made, as PyIceberg's catalogs want it told; it gets a folder that no other table uses."""
     place = f"table {name}"
     _refuse_unwritable_version(properties or {}, place)
+    check_properties(properties or {}, place)
     if column_dependencies.strip():
         check_dependencies(column_dependencies, schema, place=place)
         properties = {**(properties or {}), DEPENDENCIES_PROPERTY: column_dependencies}
@@ -202,6 +229,20 @@ def create_namespace(catalog: Catalog, namespace: str, *, if_not_exists: bool = 
             catalog.create_namespace(namespace)
 
 
+def drop_namespace(catalog: Catalog, namespace: str, *, cascade: bool = False) -> None:
+    """The namespace is gone; with `cascade` its tables leave the catalog first, and their files stay."""
+    tables = list_tables(catalog, namespace)
+    if tables and not cascade:
+        raise InvalidInput(
+            f"the namespace `{namespace}` is not empty",
+            hint=f"drop its tables first ({', '.join(tables[:3])}{', …' * (len(tables) > 3)}), or say CASCADE",
+        )
+    for table in tables:
+        drop_table(catalog, joined_name([namespace, table]), if_exists=True)
+    with spoken(f"namespace {namespace}"):
+        catalog.drop_namespace(namespace)
+
+
 def partition_field_name(column: str, transform: str) -> str:
     """Iceberg's own names: `day` of `ts` is `ts_day`, `bucket[16]` of `id` is `id_bucket`."""
     kind = transform.partition("[")[0]
@@ -216,6 +257,21 @@ def find_column(schema: Schema, column: str, place: str) -> NestedField:
         near = difflib.get_close_matches(column, schema.column_names, n=3)
         hint = f"columns: {', '.join(near or schema.column_names)}"
         raise InvalidInput(f"there is no column `{column}`", place=place, hint=hint) from None
+
+
+def column_path(schema: Schema, field_id: int) -> tuple[str, ...]:
+    """The names that lead to a column: its own, or those of the structs around it first. A name may hold dots."""
+
+    def search(fields: Sequence[NestedField]) -> tuple[str, ...]:
+        for field in fields:
+            if field.field_id == field_id:
+                return (field.name,)
+            found = search(field.field_type.fields) if isinstance(field.field_type, StructType) else ()
+            if found:
+                return (field.name, *found)
+        return ()
+
+    return search(schema.fields)
 
 
 def _partition_spec(schema: Schema, partition_by: Sequence[PartitionBy], place: str) -> PartitionSpec:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from lakeproof.commit import CheckList, Isolation, Mode, TableChange, check_list
+from lakeproof.commit.checks import CHANGE_CHECKS
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS, Expression, applied, bound
 from lakeproof.format import Bounds, DataFile, DeleteContent, DeleteFile, Value
@@ -123,4 +124,6 @@ def asked(call: ApiCall) -> CheckList:
         names[0] = "no_new_position_deletes_for_data_files"
     if call.exists and "data_files_exist" not in names:
         names.append("data_files_exist_skipping_deletes")
+    if any(name not in CHANGE_CHECKS and name != "whole_files_match" for name in names):
+        names.insert(0, "history_known")  # whatever looks at the window needs all of it
     return check_list(tuple(dict.fromkeys(names)))
