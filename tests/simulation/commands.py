@@ -86,17 +86,17 @@ class Scanned:
         self.deleted = deleted_positions(table, planned.delete_files)
         self.equality = [row for row in planned.delete_files.to_pylist() if row["content"] == "equality"]
         self.rows: list[tuple[str, int, Row]] = []
-        gone = []
-        for row in self.equality:
-            values = read_equality_deletes(table, row["path"], row["equality_ids"])["id"].to_pylist()
-            gone.append((row["data_sequence_number"], set(values)))
-        numbers = planned.files["data_sequence_number"].to_pylist()
-        for path, number in zip(planned.files["path"].to_pylist(), numbers, strict=True):
+        listed = planned.delete_files.to_pylist()
+        applied = planned.files["delete_files"].to_pylist()
+        for path, deletes in zip(planned.files["path"].to_pylist(), applied, strict=True):
+            gone: set[int] = set()
+            for row in (listed[number] for number in deletes if listed[number]["content"] == "equality"):
+                gone.update(read_equality_deletes(table, row["path"], row["equality_ids"])["id"].to_pylist())
             with table.io.new_input(path).open() as stream:
-                read = pq.read_table(pa.BufferReader(stream.read()))
+                read = pq.read_table(pa.BufferReader(stream.read()), use_threads=False)
             dead = set(self.deleted.get(path, np.array([], np.int64)).tolist())
             for at, row in enumerate(zip(*(read[name].to_pylist() for name in ("id", "p", "v")), strict=True)):
-                if at not in dead and not any(number < later and row[0] in ids for later, ids in gone):
+                if at not in dead and row[0] not in gone:
                     self.rows.append((path, at, row))
 
     def found(self, key: int) -> list[tuple[str, int, Row]]:

@@ -202,7 +202,7 @@ class Judge:
 
     def _read(self, path: str, columns: tuple[str, ...]) -> list[Row]:
         if path not in self._rows:
-            read = pq.read_table(pa.BufferReader(files[path]), columns=list(columns))
+            read = pq.read_table(pa.BufferReader(files[path]), columns=list(columns), use_threads=False)
             self._rows[path] = list(zip(*(read[name].to_pylist() for name in columns), strict=True))
         return self._rows[path]
 

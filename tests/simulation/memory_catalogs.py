@@ -248,7 +248,7 @@ class Server(NoopCatalog):
         self._asked("drop", apply)
 
     def purge_table(self, identifier: str | Identifier) -> None:
-        SqlCatalog.purge_table(self, identifier)  # type: ignore[arg-type]
+        self.drop_table(identifier)  # a server removes the files itself, in its own time
 
     def rename_table(self, from_identifier: str | Identifier, to_identifier: str | Identifier) -> Table:
         old, new = self._name(from_identifier), self._name(to_identifier)

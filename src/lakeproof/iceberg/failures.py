@@ -58,7 +58,7 @@ def spoken(place: str) -> Iterator[None]:
         raise InvalidInput(
             f"a file of the table is missing: {_first_line(error)}",
             place=place,
-            hint="restore the file, or drop the table",
+            hint="run it again if its snapshot was expired meanwhile; else restore the file, or drop the table",
         ) from error
     except (PydanticError, ValidationError) as error:
         if "validation error" not in str(error):

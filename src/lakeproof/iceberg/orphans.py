@@ -21,6 +21,7 @@ from lakeproof.iceberg.cache import ManifestCache, shared_cache
 from lakeproof.iceberg.commit import remove_files
 from lakeproof.iceberg.failures import spoken
 from lakeproof.iceberg.reachable import reachable
+from lakeproof.iceberg.retrying import same_table
 from lakeproof.iceberg.swap import refreshed
 from lakeproof.iceberg.tables import CREATED_PROPERTY, files_below
 
@@ -67,7 +68,7 @@ def _read_again(table: Table, read: Callable[[Table], tuple[str, ...]]) -> tuple
     """What `read` finds; where somebody expired what it was reading, it begins again with the newest metadata."""
     with spoken(f"table {'.'.join(table.name())}"):
         while True:
-            newest = refreshed(table)
+            newest = same_table(table, refreshed(table))
             try:
                 return read(newest)
             except FileNotFoundError:
@@ -78,7 +79,7 @@ def _read_again(table: Table, read: Callable[[Table], tuple[str, ...]]) -> tuple
 def _unneeded(table: Table, cut: int, cache: ManifestCache) -> tuple[str, ...]:
     """The folder is listed before the metadata is read: whatever was committed until then is named by it."""
     listed = list(_listed(table))
-    table = refreshed(table)
+    table = same_table(table, refreshed(table))
     needed = {_bare(path) for path in _needed(table, cache)}
     _refuse_shared_folder(table, [path for path, _ in listed if _bare(path) not in needed])
     since = int(table.properties.get(CREATED_PROPERTY, 0))

@@ -25,13 +25,15 @@ def change_metadata(table: Table, change: Callable[[Table], T]) -> T:
     """What `change` gives for the newest metadata; it is called again after every lost swap."""
     place = f"table {'.'.join(table.name())}"
 
-    def on_newest() -> T:
-        newest = refreshed(table)
-        if newest.metadata.table_uuid != table.metadata.table_uuid:
-            raise InvalidInput("the table was dropped and made anew meanwhile", place=place)
-        return change(newest)
+    return until_swapped(place, table.properties, lambda: change(same_table(table, refreshed(table))))
 
-    return until_swapped(place, table.properties, on_newest)
+
+def same_table(table: Table, newest: Table) -> Table:
+    """The newest metadata, if it is that of the same table: a name may have come to mean another."""
+    if newest.metadata.table_uuid != table.metadata.table_uuid:
+        place = f"table {'.'.join(table.name())}"
+        raise InvalidInput("the table was dropped and made anew meanwhile", place=place)
+    return newest
 
 
 def commit_updates(table: Table, requirements: Sequence[Requirement], updates: Sequence[TableUpdate]) -> Table:

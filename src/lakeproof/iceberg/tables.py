@@ -7,12 +7,12 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from pyarrow.fs import FileSelector, FileType
 from pyiceberg.catalog import Catalog, MetastoreCatalog
 from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
-from pyiceberg.io import load_file_io
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -23,6 +23,7 @@ from pyiceberg.types import NestedField, PrimitiveType, StructType
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.catalogs import CATALOG_NAME, NAMESPACE, warehouse_location
 from lakeproof.iceberg.dependencies import DEPENDENCIES_PROPERTY, check_dependencies
+from lakeproof.iceberg.dropping import purge_table
 from lakeproof.iceberg.failures import spoken, swapping
 from lakeproof.iceberg.properties import check_properties
 from lakeproof.iceberg.retrying import until_swapped
@@ -131,7 +132,7 @@ def described(
 
 
 def own_folder(catalog: Catalog, name: str) -> str | None:
-    """`warehouse/namespace/table`, or beside it where a table was made there before; `None`: a server decides.
+    """`warehouse/namespace/table`, or beside it where that is not certainly new; `None`: a server decides.
 
     A renamed table keeps its folder, and a dropped one its files: neither may become another table's.
     """
@@ -140,9 +141,18 @@ def own_folder(catalog: Catalog, name: str) -> str | None:
         return None
     folder = "/".join([warehouse.rstrip("/"), *identifier(name)])
     with spoken(f"table {name}"):
-        io = load_file_io(catalog.properties, folder)
-        used = not isinstance(io, PyArrowFileIO) or any(files_below(io, f"{folder}/metadata"))
-    return f"{folder}-{uuid.uuid4().hex[:8]}" if used else folder
+        return folder if _claimed(folder) else f"{folder}-{uuid.uuid4().hex[:8]}"
+
+
+def _claimed(folder: str) -> bool:
+    """Whether the folder is made here and now: of two who try at once, one makes it. An object store has no folders."""
+    if not folder.startswith("file://"):
+        return False
+    try:
+        Path(folder.removeprefix("file://"), "metadata").mkdir(parents=True)
+    except FileExistsError:
+        return False
+    return True
 
 
 def files_below(io: PyArrowFileIO, folder: str) -> Iterator[tuple[str, int]]:
@@ -188,8 +198,10 @@ def drop_table(catalog: Catalog, name: str, *, if_exists: bool = False, purge: b
         if if_exists:
             return
         load_table(catalog, name)  # which names the nearest tables
-    drop = catalog.purge_table if purge else catalog.drop_table
-    _asked(name, {}, lambda: drop(identifier(name)))
+    if purge:
+        _asked(name, {}, lambda: purge_table(catalog, (*identifier(name)[0].split("."), identifier(name)[1])))
+    else:
+        _asked(name, {}, lambda: catalog.drop_table(identifier(name)))
 
 
 def rename_table(catalog: Catalog, name: str, new_name: str) -> Table:
