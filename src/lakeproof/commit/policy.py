@@ -16,6 +16,7 @@ from lakeproof.commit.checks import (
     CHANGE_CHECKS,
     HEAD_CHECKS,
     NEWEST_ONLY,
+    OF_OTHERS,
     ROW_CHECKS,
     SNAPSHOT_CHECKS,
     Part,
@@ -221,6 +222,7 @@ class CheckList(NamedTuple):
     head: frozenset[str]
     rows: frozenset[str]
     needs: Part
+    asks_history: bool
 
 
 @lru_cache(maxsize=4096)
@@ -241,7 +243,30 @@ def check_list(names: tuple[str, ...]) -> CheckList:
         head=head,
         rows=rows,
         needs=Part(*(any(column) for column in zip(*parts, strict=True))) if parts else Part(),
+        asks_history="history_known" in names,
     )
+
+
+TABLE_API: dict[str, tuple[str, ...]] = {
+    "append": (),
+    "rowdelta": ("no_deletes_in_removed_files", "delete_files_fit_format_version", "added_vectors"),
+    "overwrite": (),
+    "rewrite": ("no_new_deletes_for_data_files", "missing_delete_paths"),
+    "replace-partitions": (),
+    "delete-files": ("whole_files_match",),
+}
+"""What each call of Iceberg's table API asks without being told; `rewrite` with a kept sequence number asks less."""
+
+
+def api_checks(call: str, more: tuple[str, ...], *, exists: bool, keeps_sequence_number: bool) -> CheckList:
+    """What a call of the table API asks: what it always does, and those switched on; whoever looks back, all of it."""
+    names = [*TABLE_API[call], *more]
+    if call == "rewrite" and keeps_sequence_number:
+        names[0] = "no_new_position_deletes_for_data_files"
+    if exists and "data_files_exist" not in names:
+        names.append("data_files_exist_skipping_deletes")
+    looks_back = any(name in OF_OTHERS for name in names)
+    return check_list(tuple(dict.fromkeys((*(("history_known",) * looks_back), *names))))
 
 
 @lru_cache(maxsize=4096)

@@ -20,8 +20,7 @@ ANSWERED, ANSWER_LOST, LATE = "", "the answer is lost", "the request is late"
 
 def answered(writer: Writer, shared: Shared, op: Op) -> Answer:
     """What `commit/` says of this change now."""
-    checks, setup = writer.checks(op.change), writer.setup
-    head = shared.table if "whole_files_match" in checks.head else None
+    checks, setup, head = writer.checks(op.change), writer.setup, shared.table
     return validate(op.change, op.window, writer.policy, checks, reruns_left=setup.reruns, head=head, shape=setup.shape)
 
 

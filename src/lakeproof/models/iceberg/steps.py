@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakeproof.checker.model import Outcome
-from lakeproof.commit.attempt import Phase, removable
+from lakeproof.commit.attempt import Happened, Phase, removable
 from lakeproof.commit.change import Command, Mode, TableChange
 from lakeproof.commit.conflict import Conflict
 from lakeproof.commit.validation import AlreadyCommitted, Answer, Commit, CommitWith, Refuse, RunAgain, refused
@@ -208,8 +208,8 @@ def crash(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
         return
     after = shared._replace(crashes=shared.crashes + 1)
     if isinstance(own, Op) and own.request.on_its_way:
-        dead = own._replace(attempt=own.attempt._replace(phase=Phase.UNKNOWN))
-        yield Outcome(after, dead, marks=("crash",))
+        dead = own.attempt if own.attempt.ended else own.attempt.after(Happened.FAILED)
+        yield Outcome(after, own._replace(attempt=dead), marks=("crash",))
     else:
         yield Outcome(ended(writer, after, own), writer.rested(own), marks=("crash",))
 
