@@ -82,8 +82,7 @@ def scheduled(seed: int) -> Schedule:
         properties["commit.retry.num-retries"] = "1"
     first = tuple(maker.insert() for _ in range(chance.choice(theme.first)))
     actors = tuple(
-        tuple(maker.command() for _ in range(chance.choice(theme.each)))
-        for _ in range(chance.choice(theme.actors))
+        tuple(maker.command() for _ in range(chance.choice(theme.each))) for _ in range(chance.choice(theme.actors))
     )
     weather = WEATHER[chance.choice(theme.weather)]
     return Schedule(seed, theme.name, chance.random() < 0.6, weather, properties, first, actors)

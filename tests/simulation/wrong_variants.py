@@ -53,9 +53,9 @@ def _dropped_without_care() -> Callable[..., Any]:
 
     def outcome(self: Any, ended: Any) -> Any:
         done = real(self, ended)
-        if isinstance(done, commit.Committed) and done.table.metadata.metadata_log:
-            if "write.metadata.previous-versions-max" in done.table.properties:
-                done.table.io.delete(done.table.metadata.metadata_log[0].metadata_file)
+        if isinstance(done, commit.Committed) and "write.metadata.previous-versions-max" in done.table.properties:
+            for entry in done.table.metadata.metadata_log[:1]:
+                done.table.io.delete(entry.metadata_file)
         return done
 
     return outcome
@@ -105,20 +105,36 @@ def _never(*_asked: Any) -> None:
     """It is not asked."""
 
 
+ENDS_AS_IT_IS: Patch = (f"{ATTEMPT}.Attempt", "_while_unanswered", lambda self: self)
+CLEANS_UP: Patch = (f"{ATTEMPT}.Attempt", "may_clean_up", property(_cleans_up))
+FAILED_LOOK = _next(Phase.LOOK, Happened.FAILED, Phase.ABORTED)
+LOST_IS_SETTLED: Patch = (ATTEMPT, "SETTLED", SETTLED | {Happened.LOST_SWAP})
+SENT_AGAIN = _next(Phase.SWAP, Happened.NO_ANSWER, Phase.REFRESH)
+FORGOTTEN: Patch = (ATTEMPT, "UNANSWERED", UNANSWERED - {(Phase.SWAP, Happened.NO_ANSWER)})
+KEPT_OF_LAST: Patch = (f"{COMMIT}._Calls", "named", _files_of_the_last_try)
+NO_CARE: Patch = (f"{COMMIT}._Calls", "outcome", _dropped_without_care)
+CUT_LINE: Patch = ("lakeproof.iceberg.window", "written_on", _never)
+NO_TAGS_ASKED: Patch = ("lakeproof.iceberg.expire.AssertRefs", "validate", _never)
+MADE_FIRST: Patch = ("upkeep.CreateAs", "run", _filled_afterwards)
+SAME_FOLDER: Patch = ("lakeproof.iceberg.tables", "own_folder", _never)
+NOT_REFUSED: Patch = ("lakeproof.iceberg.orphans", "_refuse_shared_folder", _never)
+OLD_MANIFESTS: Patch = ("lakeproof.iceberg.new_manifests.ManifestMaker", "added", _written_once)
+GONE_AT_ONCE: Patch = ("lakeproof.iceberg.expire", "_commit", _removed_anyway)
+
 VARIANTS = (
-    Variant("A1", "late", "what is kept is judged by the last try", ((f"{COMMIT}._Calls", "named", _files_of_the_last_try),)),
-    Variant("A2", "late", "a lost swap settles a request without an answer", ((ATTEMPT, "SETTLED", SETTLED | {Happened.LOST_SWAP}),)),
-    Variant("A3", "late", "a look that fails ends as not committed", ((f"{ATTEMPT}.Attempt", "_while_unanswered", lambda self: self), _next(Phase.LOOK, Happened.FAILED, Phase.ABORTED), (f"{ATTEMPT}.Attempt", "may_clean_up", property(_cleans_up)))),
-    Variant("A4", "late", "a refresh that fails ends as not committed", ((f"{ATTEMPT}.Attempt", "_while_unanswered", lambda self: self), (f"{ATTEMPT}.Attempt", "may_clean_up", property(_cleans_up)))),
-    Variant("A5", "empty", "a line that expiry has cut looks whole", (("lakeproof.iceberg.window", "written_on", _never),)),
-    Variant("A7", "tags", "a new tag is not asked for", (("lakeproof.iceberg.expire.AssertRefs", "validate", _never),)),
-    Variant("A8", "late", "an old metadata file must be there to be dropped", ((f"{COMMIT}._Calls", "outcome", _dropped_without_care),)),
-    Variant("A9", "made", "CTAS makes the table first and purges it if it fails", (("upkeep.CreateAs", "run", _filled_afterwards),)),
-    Variant("A10", "names", "a table of the same name gets the same folder", (("lakeproof.iceberg.tables", "own_folder", _never), ("lakeproof.iceberg.orphans", "_refuse_shared_folder", _never))),
-    Variant("A15", "rows", "a second try keeps the sequence number of the first", (("lakeproof.iceberg.new_manifests.ManifestMaker", "added", _written_once),)),
-    Variant("no answer is a lost swap", "late", "a request without an answer is sent again without a look", (_next(Phase.SWAP, Happened.NO_ANSWER, Phase.REFRESH), (ATTEMPT, "UNANSWERED", UNANSWERED - {(Phase.SWAP, Happened.NO_ANSWER)}))),
-    Variant("files go before the answer", "late", "an expiry that was not answered removes its files", (("lakeproof.iceberg.expire", "_commit", _removed_anyway),)),
-)  # fmt: skip
+    Variant("A1", "late", "what is kept is judged by the last try", (KEPT_OF_LAST,)),
+    Variant("A2", "late", "a lost swap settles a request without an answer", (LOST_IS_SETTLED,)),
+    Variant("A3", "late", "a look that fails ends as not committed", (ENDS_AS_IT_IS, FAILED_LOOK, CLEANS_UP)),
+    Variant("A4", "late", "a refresh after a lost swap that fails ends as not committed", (ENDS_AS_IT_IS, CLEANS_UP)),
+    Variant("A5", "empty", "a line of parents that expiry has cut looks whole", (CUT_LINE,)),
+    Variant("A7", "tags", "an expiry does not ask for new tags", (NO_TAGS_ASKED,)),
+    Variant("A8", "late", "an old metadata file must be there to be dropped", (NO_CARE,)),
+    Variant("A9", "made", "CTAS makes the table first and purges it if it fails", (MADE_FIRST,)),
+    Variant("A10", "names", "a table of the same name gets the same folder", (SAME_FOLDER, NOT_REFUSED)),
+    Variant("A15", "rows", "a second try keeps the manifests of the first", (OLD_MANIFESTS,)),
+    Variant("no look", "late", "a request without an answer is sent again without a look", (SENT_AGAIN, FORGOTTEN)),
+    Variant("early", "late", "an expiry that was not answered removes its files", (GONE_AT_ONCE,)),
+)
 
 
 MADE = (_written_once, _removed_anyway, _dropped_without_care)  # these wrap what they replace

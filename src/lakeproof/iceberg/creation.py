@@ -25,6 +25,7 @@ from pyiceberg.table.update import (
     TableUpdate,
 )
 
+from lakeproof.commit.driver import certainly_failed
 from lakeproof.errors import CommitRejected, CommitUnknown, InvalidInput, LakeproofError
 from lakeproof.iceberg.cache import shared_cache
 from lakeproof.iceberg.commit import METADATA_WRITTEN, SWAPPED, Hook, no_hook, remove_files
@@ -76,10 +77,9 @@ def publish(
         )
         on_phase(METADATA_WRITTEN)
         made = _made(table, updates, place)
-    except CommitUnknown:
-        raise
-    except LakeproofError:
-        remove_files(table, producer.written)
+    except BaseException as error:
+        if certainly_failed(error):
+            remove_files(table, producer.written)
         raise
     on_phase(SWAPPED)
     return made

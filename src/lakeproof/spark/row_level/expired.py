@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lakeproof.commit import Conflict, Mode, RunAgain
+from lakeproof.commit import Mode, RunAgain
+from lakeproof.commit.checks import history_known
 from lakeproof.errors import LakeproofError
 from lakeproof.iceberg.types import Table
 from lakeproof.spark.engine import Engine
@@ -20,4 +21,5 @@ def again_if_expired(engine: Engine, name: str, table: Table, mode: Mode) -> Run
     same = newest.metadata.table_uuid == table.metadata.table_uuid
     if not same or newest.snapshot_by_id(scanned.snapshot_id) is not None:
         return None
-    return RunAgain(Conflict("history_known", scanned.snapshot_id), mode)
+    conflict = history_known(scanned.snapshot_id)
+    return None if conflict is None else RunAgain(conflict, mode)
