@@ -49,7 +49,7 @@ def _cleans_up(attempt: Attempt) -> bool:
 
 
 def _dropped_without_care() -> Callable[..., Any]:
-    real = commit._Calls.outcome
+    real = commit.TableCalls.outcome
 
     def outcome(self: Any, ended: Any) -> Any:
         done = real(self, ended)
@@ -111,8 +111,8 @@ FAILED_LOOK = _next(Phase.LOOK, Happened.FAILED, Phase.ABORTED)
 LOST_IS_SETTLED: Patch = (ATTEMPT, "SETTLED", SETTLED | {Happened.LOST_SWAP})
 SENT_AGAIN = _next(Phase.SWAP, Happened.NO_ANSWER, Phase.REFRESH)
 FORGOTTEN: Patch = (ATTEMPT, "UNANSWERED", UNANSWERED - {(Phase.SWAP, Happened.NO_ANSWER)})
-KEPT_OF_LAST: Patch = (f"{COMMIT}._Calls", "named", _files_of_the_last_try)
-NO_CARE: Patch = (f"{COMMIT}._Calls", "outcome", _dropped_without_care)
+KEPT_OF_LAST: Patch = (f"{COMMIT}.TableCalls", "named", _files_of_the_last_try)
+NO_CARE: Patch = (f"{COMMIT}.TableCalls", "outcome", _dropped_without_care)
 CUT_LINE: Patch = ("lakeproof.iceberg.window", "written_on", _never)
 NO_TAGS_ASKED: Patch = ("lakeproof.iceberg.expire.AssertRefs", "validate", _never)
 MADE_FIRST: Patch = ("upkeep.CreateAs", "run", _filled_afterwards)
