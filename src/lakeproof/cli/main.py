@@ -52,9 +52,9 @@ COMMANDS: dict[str, Registered] = {
 }
 
 
-OF_EXTRAS = {
-    name: "spark" for name in ("pyspark", "py4j", "pyiceberg", "pyarrow", "polars", "prompt_toolkit", "sqlalchemy")
-}
+OF_EXTRAS = dict.fromkeys(
+    ("pyspark", "py4j", "pyiceberg", "pyarrow", "polars", "prompt_toolkit", "psycopg", "sqlalchemy"), "spark"
+)
 """Packages that only some commands need, and the extra that brings them."""
 
 

@@ -202,6 +202,9 @@ def describe(name: str) -> str:
     return ({**functions, **CHANGE_CHECKS, **HEAD_CHECKS, **WINDOW_CHECKS}[name].__doc__ or "").strip().splitlines()[0]
 
 
+OF_OTHERS = (*SNAPSHOT_CHECKS, *NEWEST_ONLY, missing_delete_paths.__name__, *ROW_CHECKS, *WINDOW_CHECKS)
+"""The checks that look at what others committed: each of them needs the whole window."""
+
 ALL_CHECKS = (*SNAPSHOT_CHECKS, *NEWEST_ONLY, *CHANGE_CHECKS, *HEAD_CHECKS, *ROW_CHECKS, *WINDOW_CHECKS)
 
 

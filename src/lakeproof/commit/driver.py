@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from lakeproof.commit.attempt import Attempt, Happened, Phase, removable
+from lakeproof.errors import CommitUnknown, LakeproofError
 
 
 class Calls(Protocol):
@@ -98,3 +99,8 @@ def leave(attempt: Attempt, calls: Calls) -> None:
         if written and attempt.may_clean_up:
             named = calls.named() if attempt.phase is Phase.COMMITTED else ()
             calls.remove(removable(attempt, written, named))
+
+
+def certainly_failed(error: BaseException) -> bool:
+    """Whether a command that raised this did not commit and never will: an interrupt can come right after the swap."""
+    return isinstance(error, LakeproofError) and not isinstance(error, CommitUnknown)

@@ -169,8 +169,10 @@ def guarded(command: RowCommand, rows: Sequence[Row], columns: tuple[str, ...]) 
     return all(any(matches(e.where, row, columns) for row in rows) != e.negative for e in command.exists)
 
 
-def target_filter(command: RowCommand, columns: tuple[str, ...]) -> Expression:
+def target_filter(command: RowCommand, columns: tuple[str, ...], rows: Sequence[Row] = ()) -> Expression:
     """The rows that the command removes or rewrites; for a MERGE those whose key is in the source."""
+    if command.meaning is not None:
+        return command.meaning.targets(rows)
     if command.command is Command.OVERWRITE_PARTITIONS:
         at = [columns.index(name) for name in command.partition_columns]
         parts = sorted({tuple(row[i] for i in at) for row in command.rows}, key=repr)
@@ -199,8 +201,10 @@ def merge_filter(merge: Merge) -> Expression:
     return all_of(keys)
 
 
-def read_filter(command: RowCommand, columns: tuple[str, ...]) -> Expression:
+def read_filter(command: RowCommand, columns: tuple[str, ...], rows: Sequence[Row] = ()) -> Expression:
     """Every predicate by which the command reads its table: the target's, the subqueries', the SELECT's."""
+    if command.meaning is not None:
+        return any_of([command.meaning.targets(rows), *command.meaning.reads])
     parts = [target_filter(command, columns), *(guard.where for guard in command.exists)]
     if command.select is not None:
         parts.append(command.select.where)

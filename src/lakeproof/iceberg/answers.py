@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from pyiceberg.types import (
 )
 
 from lakeproof.filters import ALWAYS, Expression
+from lakeproof.filters.decimals import scaled
 from lakeproof.format import Value
 from lakeproof.iceberg.delete_files import deleted_positions
 from lakeproof.iceberg.operations import whole_files
@@ -53,7 +53,7 @@ class Range(NamedTuple):
 
 
 def count_rows(table: Table, row_filter: Expression = ALWAYS, *, snapshot_id: int | None = None) -> int | None:
-    """How many rows match, if the predicate takes whole files and no equality deletes are about."""
+    """How many rows match, if the filter takes whole files and no equality deletes are about."""
     found = plan(table, from_filter(row_filter, table.schema()), snapshot_id=snapshot_id)
     if found.files.num_rows == 0:
         return 0
@@ -72,15 +72,17 @@ def column_range(table: Table, column: str, *, snapshot_id: int | None = None) -
     lows: list[Any] = []
     highs: list[Any] = []
     for picked in found.picked:
-        ends = _ends(picked, field)
-        if ends is None:
+        known = _ends(picked, field)
+        if known is None:
             return None
-        lows += ends[0]
-        highs += ends[1]
+        lows += known[0]
+        highs += known[1]
     if not lows:
         return Range(None, None)
     convert = _readable(field)
-    return Range(convert(min(lows)), convert(max(highs)))
+    ends = Range(convert(min(lows)), convert(max(highs)))
+    is_time = isinstance(field.field_type, DateType | TimestampType | TimestamptzType)
+    return None if is_time and any(isinstance(end, int) for end in ends) else ends  # beyond Python's calendar
 
 
 def _deleted_rows(table: Table, found: ScanPlan) -> int | None:
@@ -124,17 +126,15 @@ def _ends(picked: Picked, field: NestedField) -> tuple[list[Any], list[Any]] | N
         if bounds is None or (bounds.valid is not None and not bounds.valid[wanted].all()):
             return None
         ends.append(bounds.values[wanted].tolist())
+    if isinstance(field.field_type, FloatType | DoubleType) and 0 in (*ends[0], *ends[1]):
+        return None  # writers say -0.0 for a least 0.0, and 0.0 for a greatest -0.0
     return ends[0], ends[1]
 
 
 def _readable(field: NestedField) -> Any:
     if isinstance(field.field_type, DecimalType):
         scale = field.field_type.scale
-        return lambda unscaled: _decimal(unscaled, scale)
+        return lambda number: scaled(number, scale)
     if isinstance(field.field_type, BooleanType):
         return bool
     return converter(field.field_type)
-
-
-def _decimal(unscaled: int, scale: int) -> Value:
-    return Decimal(unscaled).scaleb(-scale)

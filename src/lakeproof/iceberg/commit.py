@@ -89,7 +89,13 @@ def commit_change(
     is removed; the data files are the caller's (`remove_files`).
     """
     policy = policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof"))
-    calls = _Calls(table, change, files, policy, branch, reruns, reruns_left, summary or {}, cache, on_phase)
+    record = {**record_of(change, policy, reruns), **(summary or {})}
+    return through(TableCalls(table, change, files, policy, branch, record, cache, on_phase, reruns_left=reruns_left))
+
+
+def through(calls: TableCalls) -> Committed | RunAgain:
+    """Go through the protocol with these calls, as patiently as the table says."""
+    table = calls.table
     retries = table.properties.get("commit.retry.num-retries")
     deadline = time.monotonic() + _seconds(table, "commit.retry.total-timeout-ms", 1_800_000)
 
@@ -111,7 +117,7 @@ class _Try(NamedTuple):
     staged: list[Staged]
 
 
-class _Calls:
+class TableCalls:
     """The calls that `commit/driver.py` makes of a real table; each says what happened."""
 
     def __init__(
@@ -121,20 +127,19 @@ class _Calls:
         files: NewFiles,
         policy: Policy,
         branch: str,
-        reruns: int,
-        reruns_left: bool,
         summary: Mapping[str, str],
         cache: ManifestCache | None,
         on_phase: Hook,
+        *,
+        reruns_left: bool = False,
     ) -> None:
         columns = columns_of(change.row_filter) if change.row_filter is not None else ()
         values = tuple(data_file_value(table, file, columns) for file in files.data_files)
-        self.table, self.files, self.policy, self.branch = table, files, policy, branch
+        self.table, self.files, self.policy, self.branch, self.summary = table, files, policy, branch, summary
         self.change = change._replace(added_data_files=values)
         self.reruns_left, self.on_phase, self.cache = reruns_left, on_phase, cache or shared_cache()
         self.name = ".".join(table.name())
         self.checks = checks_of(policy, change.command, change.mode, change.isolation, table.format_version)
-        self.summary = {**record_of(self.change, policy, reruns), **summary}
         self.head: Snapshot | None = None
         self.tries: list[_Try] = []
         self.turned_down: InvalidInput | None = None
@@ -211,28 +216,32 @@ class _Calls:
 
     def write_metadata(self) -> Happened:
         """Write the manifests, the manifest list and whatever files the answer asks for, all under new names."""
-        assert isinstance(self.answer, Commit | CommitWith)
-        retries = {RETRIES: str(len(self.tries))} if self.tries else {}
         mine = _Try(Producer(self.table, self.cache), [], [])
         self.tries.append(mine)
         with spoken(f"table {self.name}"):
-            physical = physical_change(
-                self.table,
-                self.head,
-                self.change,
-                self.answer,
-                self.files,
-                policy=self.policy,
-                shape=self.shape,
-                snapshot_id=mine.producer.snapshot_id,
-                summary=self.summary | retries,
-                cache=self.cache,
-                written=mine.others,
-            )
-            snapshot = mine.producer.produce(self.table, self.head, physical)
+            snapshot = self.produced(mine.producer, mine.others)
             self.on_phase(METADATA_WRITTEN)
             mine.staged.append(stage(self.table, snapshot, self.branch, self.head_id, mine.others))
         return Happened.WRITTEN
+
+    def produced(self, producer: Producer, written: list[str]) -> Snapshot:
+        """The snapshot of this try; files beside its manifests are noted in `written`."""
+        assert isinstance(self.answer, Commit | CommitWith)
+        retries = {RETRIES: str(len(self.tries) - 1)} if len(self.tries) > 1 else {}
+        physical = physical_change(
+            self.table,
+            self.head,
+            self.change,
+            self.answer,
+            self.files,
+            policy=self.policy,
+            shape=self.shape,
+            snapshot_id=producer.snapshot_id,
+            summary={**self.summary, **retries},
+            cache=self.cache,
+            written=written,
+        )
+        return producer.produce(self.table, self.head, physical)
 
     def swap(self) -> Happened:
         """Swap the table pointer, if the head is still the one that was validated."""
@@ -300,7 +309,7 @@ class _Calls:
 
 def remove_files(table: Table, paths: Iterable[str]) -> None:
     """The files are gone, or were before; one that cannot be removed is left as an orphan."""
-    for path in set(paths):
+    for path in sorted(set(paths)):
         with suppress(Exception):
             table.io.delete(path)
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import islice, product
 from typing import Any, NamedTuple
 
+from lakeproof.commit.writing import new_file
 from lakeproof.filters import may_match_partition
 from lakeproof.format import Row, TableShape, Value
 from lakeproof.jobs.evaluating import Evaluator
@@ -18,7 +19,6 @@ from lakeproof.jobs.hidden import TRUTHS, Columns, Hidden, HiddenColumn
 from lakeproof.jobs.meaning import Meaning
 from lakeproof.jobs.reading import JobTable
 from lakeproof.jobs.witnesses import Witnesses
-from lakeproof.models.iceberg.writing import new_file
 from lakeproof.sql.expressions import RUN, SOURCE, TARGET, Call, Column, Constant, Node, Subquery, columns_in, walk
 from lakeproof.sql.job_statements import JobStatement, nodes_of
 

@@ -10,6 +10,7 @@ from lakeproof.checker.model import Model
 from lakeproof.commit.change import Command, Isolation
 from lakeproof.commit.policy import Policy
 from lakeproof.commit.row_command import RowCommand
+from lakeproof.commit.writing import first_files, partition_of
 from lakeproof.filters import ALWAYS
 from lakeproof.format import PartitionField, Row, TableShape, TableState
 from lakeproof.jobs.conflict_filters import partition_filter
@@ -20,7 +21,6 @@ from lakeproof.jobs.quick import Memory, quickened
 from lakeproof.models.iceberg import Member, assembled
 from lakeproof.models.iceberg.naming import canonical
 from lakeproof.models.iceberg.world import COMPACTION, Setup, Shared
-from lakeproof.models.iceberg.writing import first_files, partition_of
 
 
 class Space(NamedTuple):

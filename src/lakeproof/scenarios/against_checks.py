@@ -15,7 +15,6 @@ from lakeproof.commit import (
     Commit,
     CommitWith,
     Happened,
-    Mode,
     NothingLeft,
     Phase,
     Policy,
@@ -29,18 +28,16 @@ from lakeproof.commit import (
     validate,
     what_became,
 )
+from lakeproof.commit.planning import Run, run_until_done
 from lakeproof.commit.row_command import AmbiguousMerge, RowCommand
+from lakeproof.commit.writing import new_file, partition_of, plan_of, rewritten, written
 from lakeproof.errors import InvalidInput
 from lakeproof.format import DataFile, Row, Value
-from lakeproof.models.iceberg.writing import new_file, partition_of, rewritten, written
 from lakeproof.scenarios.commands import command_of
 from lakeproof.scenarios.file_calls import NamedFiles, asked
 from lakeproof.scenarios.history import History
 from lakeproof.scenarios.table_line import altered
 from lakeproof.scenarios.text import Outcome, Scenario, Step
-
-MAX_RERUNS = 5
-_COPIES = (Command.OVERWRITE, Command.OVERWRITE_PARTITIONS, Command.METADATA_DELETE)
 
 
 class Doing(NamedTuple):
@@ -145,26 +142,25 @@ class AgainstChecks:
 
     def _scanned(self, step: Step, place: str) -> Doing:
         command = command_of(step.text, self.history.shape, self.scenario.table.dynamic_overwrite, place)
-        return self._planned(command, step.actor, None)
+        return self._planned(command, step.actor)
 
-    def _planned(self, command: RowCommand, actor: str, mode: Mode | None) -> Doing:
+    def _planned(self, command: RowCommand, actor: str, again: RunAgain | None = None) -> Doing:
         """What the command would change, if it scans the head now."""
         table, shape, head, policy = self.scenario.table, self.history.shape, self.history.head, self.policy_of(actor)
         if command.command is Command.REWRITE:
             known = [file.path for file in head.data_files if file.rows is not None]
-            plan = rewritten(head, known, shape, policy, command_id=actor)
+            found = rewritten(head, known, shape, actor)
         else:
-            mode = mode or (table.delete_mode if command.command is Command.DELETE else table.update_mode)
-            if policy.always_copies or command.command in _COPIES:
-                mode = Mode.COPY_ON_WRITE
+            mode = table.delete_mode if command.command is Command.DELETE else table.update_mode
+            plan = plan_of(command, shape, policy, table_mode=mode, isolation=table.isolation, again=again)
             try:
-                found = written(command, head, shape, policy, mode=mode, isolation=table.isolation, command_id=actor)
+                wrote = written(command, head, shape, plan, actor)
             except (TypeError, AmbiguousMerge) as error:  # such as the sum of a column of names
                 raise InvalidInput(f"The command does not fit the rows: {error}", place=self.place) from None
-            if found is None:
+            if wrote is None:
                 return Doing(None)
-            plan = found
-        change = plan.change
+            found = wrote
+        change = found.change
         checks = checks_of(policy, change.command, change.mode, change.isolation, shape.format_version)
         return Doing(change, checks, command)
 
@@ -201,18 +197,19 @@ class AgainstChecks:
         return Outcome("ok")
 
     def _commit(self, actor: str) -> Outcome:
-        for reruns in range(MAX_RERUNS + 1):
-            self.actors[actor] = self.actors[actor]._replace(reruns_left=reruns < MAX_RERUNS)
-            found = self._called(actor)
-            doing = self.actors[actor]
-            if isinstance(doing.answer, RunAgain) and doing.command is not None:
-                self.actors[actor] = self._planned(doing.command, actor, doing.answer.mode)
-                if self.actors[actor].change is not None:
-                    continue
-                found = Outcome("ok re-run")  # nothing was left to do
-            del self.actors[actor]
-            return Outcome("ok re-run") if reruns and found.word in ("ok", "nothing left") else found
-        raise AssertionError("the bound on re-runs ends the loop")
+        def once(run: Run) -> Outcome | RunAgain:
+            if run.again is not None and doing.command is not None:
+                self.actors[actor] = self._planned(doing.command, actor, run.again)
+            if self.actors[actor].change is None:
+                return Outcome("nothing left")
+            self.actors[actor] = self.actors[actor]._replace(reruns_left=run.left())
+            found, answer = self._called(actor), self.actors[actor].answer
+            return answer if isinstance(answer, RunAgain) and doing.command is not None else found
+
+        doing = self.actors[actor]
+        found, last = run_until_done(once, lambda run, conflict: None)
+        del self.actors[actor]
+        return Outcome("ok re-run") if last.reruns and found.word in ("ok", "nothing left") else found
 
     def _called(self, actor: str, *, until: Phase | None = None) -> Outcome:
         """Obey the attempt up to this phase, or to its end; a writer whose attempt has ended begins another."""
@@ -238,7 +235,7 @@ class AgainstChecks:
 
 
 class _Calls:
-    """What `commit/driver.py` calls in a scenario: the history is the table, the step says what becomes of a request."""
+    """What `commit/driver.py` calls in a scenario: the history is the table, a step says what becomes of a request."""
 
     def __init__(self, runner: AgainstChecks, actor: str, fate: str = "swap") -> None:
         self.runner, self.history, self.actor, self.fate = runner, runner.history, actor, fate

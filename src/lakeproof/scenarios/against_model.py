@@ -5,15 +5,16 @@ from __future__ import annotations
 from lakeproof.checker.model import Outcome as Way
 from lakeproof.checker.runs import World, start_of, taken
 from lakeproof.commit import POLICIES, Command, Phase, Policy
+from lakeproof.commit.planning import MAX_RERUNS
 from lakeproof.commit.row_command import RowCommand
+from lakeproof.commit.writing import first_files, partition_of
 from lakeproof.errors import InvalidInput
 from lakeproof.format import Row, visible
 from lakeproof.models.iceberg import Member, assembled
 from lakeproof.models.iceberg.calls import WriterCalls
 from lakeproof.models.iceberg.observing import expired
 from lakeproof.models.iceberg.world import COMMIT, COMPACTION, Op, Ready, Setup, Writer
-from lakeproof.models.iceberg.writing import first_files, partition_of
-from lakeproof.scenarios.against_checks import MAX_RERUNS, worded
+from lakeproof.scenarios.against_checks import worded
 from lakeproof.scenarios.commands import command_of
 from lakeproof.scenarios.text import Outcome, Scenario, Step
 

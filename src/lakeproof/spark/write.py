@@ -23,6 +23,7 @@ from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.add_files import NAME_MAPPING
 from lakeproof.iceberg.dependencies import Dependency, table_dependencies
 from lakeproof.iceberg.statistics import WrittenFile, data_files_from_footers
+from lakeproof.iceberg.tables import column_path
 from lakeproof.iceberg.types import (
     DataFile,
     DateType,
@@ -34,6 +35,7 @@ from lakeproof.iceberg.types import (
     Schema,
     Table,
 )
+from lakeproof.spark.columns import named_column, quoted
 from lakeproof.spark.gateway import SOURCES, Gateway
 from lakeproof.spark.local_write import local_files
 from lakeproof.spark.paths import for_spark, from_spark
@@ -115,12 +117,12 @@ def tagged(rows: DataFrame, table: Table, *, checked: bool = True, more: Sequenc
     if not dependencies and all(kinds[names[field.name]] == field.dataType for field in fields):
         if rows.columns == [*(field.name for field in fields), *more]:
             return rows
-        chosen = [f"{_quoted(names[field.name])} as {_quoted(field.name)}" for field in fields]
-        return rows.selectExpr(*chosen, *map(_quoted, more))
+        chosen = [f"{quoted(names[field.name])} as {quoted(field.name)}" for field in fields]
+        return rows.selectExpr(*chosen, *map(quoted, more))
     columns = {field.name: _typed(names[field.name], kinds, field) for field in fields}
     if dependencies:
         rows = rows.select(*[columns[field.name].alias(field.name) for field in fields], *more)
-        columns = {field.name: F.col(f"`{field.name}`") for field in fields}
+        columns = {field.name: named_column(field.name) for field in fields}
     for dependency in dependencies:
         source = schema.find_field(dependency.source, case_sensitive=False)
         destination = schema.find_field(dependency.destination, case_sensitive=False)
@@ -144,17 +146,13 @@ def _names(kinds: Mapping[str, spark.DataType], fields: Sequence[spark.StructFie
     return {field.name: given[field.name.lower()] for field in fields}
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 def _typed(name: str, kinds: Mapping[str, spark.DataType], field: spark.StructField) -> Column:
-    column = F.col(_quoted(name))
+    column = named_column(name)
     return column if kinds[name] == field.dataType else column.cast(field.dataType)
 
 
 def _expected(dependency: Dependency, source: NestedField, destination: NestedField) -> Column:
-    value = transformed(F.col(f"`{source.name}`"), dependency.transform, source.field_type)
+    value = transformed(named_column(source.name), dependency.transform, source.field_type)
     if dependency.transform == "day" and isinstance(destination.field_type, DateType):
         return F.date_from_unix_date(value)
     return value.cast(_spark_type(destination))
@@ -165,7 +163,7 @@ def _broken(dependency: Dependency) -> str:
 
 
 def _shown(field: NestedField) -> Column:
-    value = F.coalesce(F.col(f"`{field.name}`").cast("string"), F.lit("null"))
+    value = F.coalesce(named_column(field.name).cast("string"), F.lit("null"))
     return F.concat(F.lit(f"{field.name} = "), value)
 
 
@@ -178,7 +176,7 @@ def with_partition_columns(rows: DataFrame, table: Table, *, as_text: bool) -> D
     spec, schema = table.spec(), table.schema()
     if as_text or not all(_is_own_name(field, schema) for field in spec.fields):
         return rows.select("*", *partition_columns(spec, schema))
-    sources = [(_quoted(str(schema.find_column_name(f.source_id))), _quoted(f"{_PART}{f.name}")) for f in spec.fields]
+    sources = [(quoted(str(schema.find_column_name(f.source_id))), quoted(f"{_PART}{f.name}")) for f in spec.fields]
     return rows.selectExpr("*", *[f"{source} as {name}" for source, name in sources]) if sources else rows
 
 
@@ -194,7 +192,7 @@ def partition_columns(spec: PartitionSpec, schema: Schema) -> list[Column]:
     columns = []
     for field in spec.fields:
         kind = schema.find_type(field.source_id)
-        source = F.col(".".join(f"`{part}`" for part in str(schema.find_column_name(field.source_id)).split(".")))
+        source = named_column(*column_path(schema, field.source_id))
         value = transformed(source, str(field.transform), kind)
         columns.append(encoded(value, str(field.transform), kind).alias(f"{_PART}{field.name}"))
     return columns

@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from lakeproof.checker.model import Model, Outcome, Process, Step, StepFunction
-from lakeproof.commit.change import Command
+from lakeproof.commit.planning import WHOLE_FILES
 from lakeproof.commit.policy import POLICIES, Policy
 from lakeproof.format import Value
 from lakeproof.models.iceberg import starting
@@ -107,7 +107,7 @@ def steps_of(writer: Writer) -> tuple[Step, ...]:
 
 def _asks_the_head(writer: Writer) -> bool:
     """Whether some command's checks look at the head itself, not only at what was remembered of the window."""
-    return any(command.command is Command.METADATA_DELETE for command in writer.setup.commands)
+    return any(command.command in WHOLE_FILES for command in writer.setup.commands)
 
 
 def _observe_as(writers: Mapping[str, Writer], own: Own, event: Event) -> Own:

@@ -13,15 +13,14 @@ from lakeproof.commit.driver import call, leave
 from lakeproof.commit.validation import Answer, Commit, CommitWith, validate
 from lakeproof.models.iceberg.committing import committed
 from lakeproof.models.iceberg.observing import observe
-from lakeproof.models.iceberg.world import HIDDEN, NO_REQUEST, NOBODY, OWN, Op, Shared, Writer
+from lakeproof.models.iceberg.world import HIDDEN, NO_REQUEST, NOBODY, OWN, Event, Op, Shared, Writer
 
 ANSWERED, ANSWER_LOST, LATE = "", "the answer is lost", "the request is late"
 
 
 def answered(writer: Writer, shared: Shared, op: Op) -> Answer:
     """What `commit/` says of this change now."""
-    checks, setup = writer.checks(op.change), writer.setup
-    head = shared.table if "whole_files_match" in checks.head else None
+    checks, setup, head = writer.checks(op.change), writer.setup, shared.table
     return validate(op.change, op.window, writer.policy, checks, reruns_left=setup.reruns, head=head, shape=setup.shape)
 
 
@@ -32,7 +31,9 @@ class WriterCalls:
         self, writer: Writer, shared: Shared, own: Op, *, fails: Phase | None = None, fate: str = ANSWERED
     ) -> None:
         self.writer, self.shared, self.own, self.fails, self.fate = writer, shared, own, fails, fate
-        self.attempt, self.answer, self.event = own.attempt, None, None  # type: Attempt, Answer | None, Event | None
+        self.attempt = own.attempt
+        self.answer: Answer | None = None
+        self.event: Event | None = None
         self.removed: Sequence[str] = ()
 
     def tried(self) -> WriterCalls:

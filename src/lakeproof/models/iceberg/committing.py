@@ -7,11 +7,11 @@ from typing import NamedTuple
 from lakeproof.commit.change import Command
 from lakeproof.commit.new_snapshot import new_snapshot
 from lakeproof.commit.validation import Commit, CommitWith
+from lakeproof.commit.writing import Place, placed
 from lakeproof.format import DeleteContent, Row, Snapshot, TableState, equality_hits, rows_of, visible
 from lakeproof.models.iceberg import judging
 from lakeproof.models.iceberg.naming import Names, canonical, named_by_age
 from lakeproof.models.iceberg.world import COMPACTION, Conflicted, Event, Logged, Op, Setup, Shared, Writer
-from lakeproof.models.iceberg.writing import Place, placed
 
 
 def ended(writer: Writer, shared: Shared, own: Op | Conflicted) -> Shared:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from lakeproof.commit.attempt import Attempt, Happened, Phase
 from lakeproof.commit.change import ONLY_REMOVES, Isolation
-from lakeproof.commit.conflict import Conflict
 from lakeproof.commit.row_command import RowCommand, effect
-from lakeproof.commit.window import CommitWindow, follow, with_hole
+from lakeproof.commit.window import CommitWindow, follow, lasting_conflict, with_hole
 from lakeproof.filters import matches
 from lakeproof.format import Row, Snapshot, rows_of
 from lakeproof.models.iceberg.naming import followed_ghost, renamed_op
@@ -24,12 +23,10 @@ def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
     snapshot = event.snapshot._replace(command_id=change.command_id) if me else event.snapshot
     mine = _touches(snapshot, writer.table_of(own))
     window = follow(change, own.window, snapshot, checks, setup.shape) if mine else own.window
-    lost = window.gone and "missing_delete_paths" in checks.head
-    if (window.conflict or lost) and _is_settled(writer, own, window):
-        check = window.conflict.check if window.conflict else "missing_delete_paths"
-        return Conflicted(own.command, own.group, check, own.turn)
-    if lost and window.conflict is None:
-        window = window._replace(conflict=Conflict("missing_delete_paths"))
+    conflict = lasting_conflict(change, window, checks)  # the names of files that are gone are forgotten
+    if conflict and _is_settled(writer, own, window):
+        return Conflicted(own.command, own.group, conflict.check, own.turn)
+    window = window._replace(conflict=conflict)
     names = {old: (new, places) for old, new, places in event.names}
     truth = {old: (new, wrote) for old, new, wrote in event.truth}
     only_removes = change.command in ONLY_REMOVES
@@ -53,7 +50,7 @@ def _touches(snapshot: Snapshot, table: str | None) -> bool:
 
 def _is_settled(writer: Writer, own: Op, window: CommitWindow) -> bool:
     """Whether a conflict is all that need be remembered: nothing is measured, unanswered or ever forgotten."""
-    forgets = writer.setup.max_expiries > 0 and "history_known" not in writer.checks(own.change).names
+    forgets = writer.setup.max_expiries > 0 and not writer.checks(own.change).asks_history
     return not (writer.setup.measure or window.committed or own.attempt.unanswered or forgets)
 
 

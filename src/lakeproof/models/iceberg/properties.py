@@ -10,7 +10,7 @@ from functools import partial
 
 from lakeproof.checker.model import Property, always, eventually, eventually_each, never, reachable
 from lakeproof.commit.change import Command, Mode
-from lakeproof.commit.checks import NEWEST_ONLY, ROW_CHECKS, SNAPSHOT_CHECKS, WINDOW_CHECKS
+from lakeproof.commit.checks import OF_OTHERS, WINDOW_CHECKS
 from lakeproof.commit.policy import Policy, checks_of
 from lakeproof.models.iceberg.world import Own, Ready, Setup, Shared, Writer
 
@@ -77,7 +77,7 @@ def _window_checks(setup: Setup, policy: Policy) -> set[str]:
         checks_of(
             policy,
             command.command,
-            writer.mode_of(command),
+            writer.plan(command).mode,
             setup.isolation_of(command),
             setup.shape.format_version,
         )
@@ -85,6 +85,5 @@ def _window_checks(setup: Setup, policy: Policy) -> set[str]:
     ]
     if setup.max_compactions:
         lists.append(checks_of(policy, Command.REWRITE, Mode.COPY_ON_WRITE, setup.isolation))
-    about_others = {*SNAPSHOT_CHECKS, *NEWEST_ONLY, *ROW_CHECKS, "missing_delete_paths"}
-    about_others |= {*WINDOW_CHECKS} if setup.max_expiries else set()
-    return {name for checks in lists for name in checks.names if name in about_others}
+    possible = set(OF_OTHERS) - (set() if setup.max_expiries else set(WINDOW_CHECKS))
+    return {name for checks in lists for name in checks.names if name in possible}

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakeproof.checker.model import Outcome
-from lakeproof.commit.attempt import Phase, removable
+from lakeproof.commit.attempt import Happened, Phase, removable
 from lakeproof.commit.change import Command, Mode, TableChange
 from lakeproof.commit.conflict import Conflict
 from lakeproof.commit.validation import AlreadyCommitted, Answer, Commit, CommitWith, Refuse, RunAgain, refused
+from lakeproof.commit.writing import placed
 from lakeproof.models.iceberg.calls import ANSWER_LOST, ANSWERED, LATE, WriterCalls, answered
 from lakeproof.models.iceberg.committing import committed, ended
 from lakeproof.models.iceberg.judging import misses_a_write
@@ -35,7 +36,6 @@ from lakeproof.models.iceberg.world import (
     Shared,
     Writer,
 )
-from lakeproof.models.iceberg.writing import placed
 
 # ---------------------------------------------------------------- reading and writing files nobody sees yet
 
@@ -127,9 +127,10 @@ def refuse(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
 
 def _refusal(writer: Writer, shared: Shared, own: Own) -> RunAgain | Refuse | None:
     if isinstance(own, Conflicted):
-        command = Command.REWRITE if own.command == COMPACTION else writer.setup.commands[own.command].command
-        mode = writer.mode_of(writer.setup.commands[own.command]) if own.command != COMPACTION else Mode.COPY_ON_WRITE
-        change = TableChange(command, mode)
+        change = TableChange(Command.REWRITE, Mode.COPY_ON_WRITE)
+        if own.command != COMPACTION:
+            command = writer.setup.commands[own.command]
+            change = TableChange(command.command, writer.plan(command).mode)
         return refused(change, Conflict(own.check), writer.policy, reruns_left=writer.setup.reruns)
     calls = _tried(writer, shared, own)
     if calls is None or calls.attempt.phase not in (Phase.RUN_AGAIN, Phase.ABORTED):
@@ -148,7 +149,7 @@ def _was_fine(writer: Writer, shared: Shared, op: Op) -> bool:
     return not misses_a_write(writer.setup, op, dict(placed(shared.table, writer.setup.shape.columns)))
 
 
-# ---------------------------------------------------------------- lost answers, late requests, failures, crashes, expiry
+# ---------------------------------------------------------------- lost answers, failures, crashes, expiry
 
 
 def look(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
@@ -207,8 +208,8 @@ def crash(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
         return
     after = shared._replace(crashes=shared.crashes + 1)
     if isinstance(own, Op) and own.request.on_its_way:
-        dead = own._replace(attempt=own.attempt._replace(phase=Phase.UNKNOWN))
-        yield Outcome(after, dead, marks=("crash",))
+        dead = own.attempt if own.attempt.ended else own.attempt.after(Happened.FAILED)
+        yield Outcome(after, own._replace(attempt=dead), marks=("crash",))
     else:
         yield Outcome(ended(writer, after, own), writer.rested(own), marks=("crash",))
 

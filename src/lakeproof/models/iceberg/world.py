@@ -13,11 +13,13 @@ from typing import NamedTuple
 
 from lakeproof.commit.attempt import Attempt, Phase
 from lakeproof.commit.change import Command, Isolation, Mode, TableChange
+from lakeproof.commit.planning import Plan
 from lakeproof.commit.policy import CheckList, Policy, checks_of
 from lakeproof.commit.row_command import RowCommand
+from lakeproof.commit.validation import RunAgain
 from lakeproof.commit.window import CommitWindow
+from lakeproof.commit.writing import Origins, Place, plan_of
 from lakeproof.format import Row, Rows, Snapshot, TableShape, TableState, Value
-from lakeproof.models.iceberg.writing import Origins, Place
 
 COMPACTION = -1
 """The index that a compaction has in place of a command's."""
@@ -223,18 +225,14 @@ class Writer:
             return self.program[own.next] if own.next < len(self.program) else ()
         return range(len(self.setup.commands)) if self.commands is None else self.commands
 
-    def mode_of(self, command: RowCommand) -> Mode:
-        """Copy-on-write or merge-on-read, as the table says for this command."""
-        if self.policy.always_copies or command.command in (
-            Command.OVERWRITE,
-            Command.OVERWRITE_PARTITIONS,
-            Command.METADATA_DELETE,
-        ):
-            return Mode.COPY_ON_WRITE
+    def plan(self, command: RowCommand, again: RunAgain | None = None, rows: Sequence[Row] = ()) -> Plan:
+        """How a command commits, as the table and the policy say; `rows` are those of its scan."""
+        setup, kind = self.setup, command.command
+        table = dict(setup.modes).get(kind, setup.delete_mode if kind is Command.DELETE else setup.update_mode)
         if command.meaning is not None and command.meaning.mode is not None:
-            return command.meaning.mode
-        table = self.setup.delete_mode if command.command is Command.DELETE else self.setup.update_mode
-        return dict(self.setup.modes).get(command.command, table)
+            table = command.meaning.mode
+        isolation = setup.isolation_of(command)
+        return plan_of(command, setup.shape, self.policy, table_mode=table, isolation=isolation, again=again, rows=rows)
 
     def table_of(self, own: Op | Conflicted) -> str | None:
         """The table that a command works on, where there are several."""
