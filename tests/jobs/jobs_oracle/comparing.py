@@ -43,7 +43,11 @@ Check = Callable[[File, str], Answer]
 
 def compared(seed: int, check: Check, *, tables: int | None = None, tries: int = TABLES) -> Compared:
     """The two answers to the file of this seed."""
-    file = Maker(seed, tables=tables).file()
+    return compared_file(Maker(seed, tables=tables).file(), check, tries=tries)
+
+
+def compared_file(file: File, check: Check, *, tries: int = TABLES) -> Compared:
+    """The two answers to a file."""
     answer = check(file, text_of(file))
     if answer.verdict == "violated":
         return _confirmed(file, answer)

@@ -1,6 +1,6 @@
 """Errors planted in the reading of statements and in the choice of first tables, one entry each.
 
-The oracle must find every one: `SEEDS` says on which random file, and a test runs it.
+The oracle must find every one; `directed.py` has for each the small file that shows it.
 """
 
 from __future__ import annotations
@@ -276,12 +276,6 @@ def single_rows(patch: pytest.MonkeyPatch) -> None:
 
 
 @planted
-def neighbours(patch: pytest.MonkeyPatch) -> None:
-    """No two first rows lie in one file."""
-    patch.setattr(preparing, "_neighbours", lambda *given: iter(()))
-
-
-@planted
 def source_row(patch: pytest.MonkeyPatch) -> None:
     """A free source is tried with its first row only."""
 
@@ -309,6 +303,3 @@ def new_hidden(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(hidden, "TRUTHS", (True,))
     patch.setattr(classes, "TRUTHS", (True,))
     patch.setattr(preparing, "TRUTHS", (True,))
-
-
-SEEDS: dict[str, int] = {}
