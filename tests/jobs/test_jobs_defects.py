@@ -13,6 +13,7 @@ from lakeproof.checker import Verdict
 from lakeproof.commit import POLICIES
 from lakeproof.errors import InvalidInput
 from lakeproof.jobs.answers import answered
+from lakeproof.jobs.preparing import prepared
 from lakeproof.jobs.reading import Jobs, read_jobs
 from lakeproof.jobs.searching import Clock, Limits
 from lakeproof.jobs.text import taken_apart
@@ -304,3 +305,11 @@ def test_j16_the_page_says_what_to_change(tmp_path: Path) -> None:
     text = page.read_text()
     assert text.index("What to change") < text.index("What happened")
     assert "Which jobs stop each other" in text
+
+
+def test_an_overwritten_partition_is_among_the_first_tables() -> None:
+    body = "-- job: one\ninsert overwrite t partition (id = 5) values (1);\n-- job: two\ninsert into t values (5, 7);\n"
+    text = table("id int, v int", level="serializable", partitioned="id") + body
+    assert verdict(text, "lakeproof").verdict == "holds"
+    assert prepared(jobs(text)).witnesses.domain(("t", "id")).named == {5}
+    assert 5 in {row[0] for members in prepared(jobs(text)).classes["t"].members for row in members}

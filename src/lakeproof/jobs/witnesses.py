@@ -171,6 +171,8 @@ class _Reader:
             self.condition(node)
         for column, value in self.written():
             self.flow((made.table, column), value)
+        for name, fixed in made.partition:  # an overwrite of a partition asks every row for it
+            self.constants(Column(TARGET, name, fixed.kind), (fixed.value,), ordered=False)
         if made.source is not None and not made.source.table and made.source.columns:
             for row in made.source.rows:
                 for listed, value in zip(made.source.columns, row, strict=True):

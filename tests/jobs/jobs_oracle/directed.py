@@ -34,13 +34,14 @@ def file(
     level: str = "snapshot",
     policy: str = "iceberg-spark",
     partition: tuple[tuple[str, str, str], ...] = (),
+    numbers: tuple[Value, ...] = (1, 2, 5),
 ) -> File:
-    """Jobs on one merge-on-read table; each given row is a data file of its own."""
+    """Jobs on one merge-on-read table; each given row is a data file of its own; `numbers`: what rows often hold."""
     words = ("delete", "update", "merge")
     properties = [(f"write.{word}.mode", "merge-on-read") for word in words]
     properties += [(f"write.{word}.isolation-level", level) for word in (*words, "insert")]
     table = Table("orders", COLUMNS, partition, tuple(properties))
-    constants = {**CONSTANTS, "int": [1, 2, 5], "string": ["a", "b"]}
+    constants = {**CONSTANTS, "int": list(numbers), "string": ["a", "b"]}
     first = tuple(("orders", (row,)) for row in rows)
     named = tuple(Job(f"job{i}", statements) for i, statements in enumerate(jobs, 1))
     return File(0, (table,), named, policy, first, constants=constants)
@@ -133,6 +134,7 @@ FILES: dict[str, File] = {
         (Statement("overwrite", "orders", rows=(("n", 0),), partition=(("id", 5),)),),
         insert((2, "b", 0)),
         rows=ROW,
+        level="serializable",
         partition=(("id", "id", "identity"),),
     ),
     "NOT IN (SELECT …) does not mind NULL": file(
@@ -164,6 +166,7 @@ FILES: dict[str, File] = {
     "Rows are told apart by what they look like now, not by what becomes of them": file(
         delete(Joined("and", (OneOf("id", (1, 5), False, "t."), OneOf("c2", (1, 2, 5), False, "t.")))),
         recolour(Joined("and", (id_is(5), c2_is(5)))),
+        numbers=(5,),
     ),
     "No first table has two rows": SKEW,
     "A free source is tried with its first row only": file(
