@@ -8,7 +8,7 @@ FULL   ?=
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check check-all bench docs lock
+.PHONY: help install demo test check check-all soak bench docs lock
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,8 +34,11 @@ check: install ## the minute-long subset: lint, types, unit tests
 check-all: install ## also the peers (jars, servers) and the long concurrency runs; counts what was skipped
 	@$(BIN)/python tools/check.py lint types
 	-@$(PYTHON) tools/install.py $(VENV)-peers requirements-peers.lock  # a server of its own: its packages are not ours
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not spark and not peer"
+	LAKEPROOF_JOBS_FILES=3000 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not spark and not peer"
 	$(BIN)/python -m pytest -q -rs -m "spark or peer"
+
+soak: install ## the oracles with large numbers of cases; hours
+	LAKEPROOF_JOBS_FILES=20000 $(BIN)/python -m pytest -q -s tests/jobs/test_jobs_oracle.py
 
 bench: install ## figures as ratios to peers, a cut of every area; AREA=x FULL=1 for the whole of one
 	@$(BIN)/python -m benchmarks $(AREA) $(if $(FULL),--full)

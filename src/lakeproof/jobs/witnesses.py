@@ -6,25 +6,21 @@ Columns that are compared with each other, or written from one another, share th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
-from lakeproof.filters import applied
 from lakeproof.format import PartitionField, Value
 from lakeproof.jobs.gaps import fresh, with_gaps
+from lakeproof.jobs.marks import of_kind, of_partitions, partition_edges, prefix_marks, same_buckets, shifted
 from lakeproof.sql.expressions import SOURCE, TARGET, Call, Column, Constant, Node, Subquery, Unknown, columns_in, walk
 from lakeproof.sql.job_statements import JobStatement, nodes_of
-from lakeproof.sql.kinds import base, converted
 
 Key = tuple[str, str]
 """A table, or `#n` for the source of statement n, and a column."""
 
 _ORDERED = ("<", "<=", ">", ">=")
 _COMPARISONS = ("=", "!=", "<=>", *_ORDERED)
-MOST_SHIFTS = 2
 
 
 @dataclass
@@ -123,25 +119,25 @@ class Witnesses:
     def domain(self, key: Key) -> Domain:
         """The values of a column."""
         group, kind = self.group(key), self.kinds.get(key, "string")
-        named = _of_kind(group.constants, kind)
+        named = of_kind(group.constants, kind)
         if kind == "boolean":
             return Domain((True, False), group.read, frozenset((True, False)))
         if kind in ("other", "free", "null"):
             return Domain(tuple(fresh("string", 2, name=key[1])), False, frozenset())
-        marks = [*named, *_shifted(named, group.shifts, kind)]
-        marks = [*marks, *_edges(marks, group.partitions)]
+        marks = [*named, *shifted(named, group.shifts, kind)]
+        marks = [*marks, *partition_edges(marks, group.partitions)]
         unnamed = 2 if group.paired else 1
         if not group.read:
             return Domain(tuple(fresh(kind, 2, name=key[1], taken=named)), False, frozenset(named))
         if group.partitions and not group.asked:
-            values = _of_partitions([*named, *fresh(kind, 40, name=key[1], taken=named)], group.partitions)
+            values = of_partitions([*named, *fresh(kind, 40, name=key[1], taken=named)], group.partitions)
             return Domain(tuple(values), True, frozenset(named))
         if group.ordered or any(p.transform != "identity" for p in group.partitions):
             values = with_gaps(dict.fromkeys(marks), kind, each=unnamed)
         else:
             values = [*dict.fromkeys(marks), *fresh(kind, unnamed, name=key[1], taken=marks)]
         twins = _twins(values, marks) if _interchangeable(group) else ()
-        values = [*values, *_same_buckets(values, group.partitions, kind)]
+        values = [*values, *same_buckets(values, group.partitions, kind)]
         ordered = [*named, *(value for value in values if value not in named)]
         return Domain(tuple(dict.fromkeys(ordered)), True, frozenset(named), twins)
 
@@ -213,7 +209,7 @@ class _Reader:
         elif node.function == "starts with" and isinstance(node.parts[0], Column):
             prefix = node.parts[1]
             assert isinstance(prefix, Constant)
-            self.constants(node.parts[0], _prefix_marks(str(prefix.value)), ordered=True)
+            self.constants(node.parts[0], prefix_marks(str(prefix.value)), ordered=True)
             self.ask(node.parts[0], node)
         elif node.function == "is null" and isinstance(node.parts[0], Column):
             self.constants(node.parts[0], (), ordered=False)
@@ -283,79 +279,3 @@ def _twins(values: list[Any], marks: list[Any]) -> tuple[tuple[Value, ...], ...]
         else:
             found[-1].append(value)
     return tuple(tuple(run) for run in found if len(run) > 1)
-
-
-def _of_kind(constants: Iterable[Any], kind: str) -> list[Any]:
-    """The constants as values of a kind; a number between two whole ones becomes both."""
-    found: dict[Any, None] = {}
-    for value in constants:
-        made = converted(value, kind)
-        if made is not None:
-            found[made] = None
-        elif base(kind) == "int" and not isinstance(value, str | bool | date):
-            found |= dict.fromkeys((math.floor(value), math.ceil(value)))
-        elif base(kind) == "date" and isinstance(value, datetime):
-            found |= dict.fromkeys((value.date(), value.date() + timedelta(days=1)))
-    return sorted(found)
-
-
-def _shifted(values: list[Any], shifts: Iterable[Any], kind: str) -> list[Any]:
-    """Values that become one of these when a statement adds its number, once or twice."""
-    found: list[Any] = []
-    for step in shifts:
-        fits = converted(step, kind)
-        if fits is not None and base(kind) in ("int", "decimal", "double"):
-            found += [value - fits * times for value in values for times in range(1, MOST_SHIFTS + 1)]  # type: ignore[operator]
-    return found
-
-
-def _prefix_marks(prefix: str) -> tuple[str, ...]:
-    """Where the strings with a prefix begin and end."""
-    if not prefix:
-        return ("",)
-    return prefix, prefix + "0", prefix[:-1] + chr(ord(prefix[-1]) + 1)
-
-
-def _edges(values: list[Any], partitions: list[PartitionField]) -> list[Any]:
-    """Where the partitions of these values begin and end, for transforms of time."""
-    found: list[Any] = []
-    for one in partitions:
-        for value in values or fresh("timestamp", 1):
-            if one.transform in ("year", "month", "day", "hour") and isinstance(value, date):
-                found += _period(value, one.transform)
-    return found
-
-
-def _of_partitions(values: list[Any], partitions: list[PartitionField]) -> list[Any]:
-    """Two values of different partitions, the named ones before others: nothing else of them matters."""
-    found: dict[object, Any] = {}
-    for value in values:
-        found.setdefault(tuple(applied(one.transform, value) for one in partitions), value)
-    return list(found.values())[:2]
-
-
-def _period(value: date, transform: str) -> list[date]:
-    """The beginning of a moment's year, month, day or hour, and of the next."""
-    if not isinstance(value, datetime):
-        if transform == "day":
-            return [value, value + timedelta(days=1)]
-        if transform == "month":
-            return [value.replace(day=1), (value.replace(day=1) + timedelta(days=32)).replace(day=1)]
-        return [value.replace(month=1, day=1), value.replace(year=value.year + 1, month=1, day=1)]
-    if transform == "hour":
-        start = value.replace(minute=0, second=0, microsecond=0)
-        return [start, start + timedelta(hours=1)]
-    return [datetime(d.year, d.month, d.day) for d in _period(value.date(), transform)]
-
-
-def _same_buckets(values: list[Any], partitions: list[PartitionField], kind: str) -> list[Any]:
-    """For each bucket transform, an unnamed value in the bucket of the last value, and one in another."""
-    found: list[Any] = []
-    for one in partitions:
-        if not one.transform.startswith("bucket") or not values:
-            continue
-        bucket = applied(one.transform, values[-1])
-        more = [value for value in fresh(kind, 60, name=one.column) if value not in values]
-        found += [value for value in more if applied(one.transform, value) == bucket][:1]
-        found += [value for value in more if applied(one.transform, value) != bucket][:1]
-    return found

@@ -1,6 +1,7 @@
 """A sqlglot condition or value with every name resolved: one `Resolver` for one statement.
 
 Nothing is read as something else: what has no exact meaning here becomes `Unknown`, with its text and its columns.
+Long because it is one visitor: each kind of condition, subquery and value is a method of it.
 """
 
 from __future__ import annotations

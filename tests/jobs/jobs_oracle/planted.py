@@ -259,7 +259,7 @@ def unnamed(patch: pytest.MonkeyPatch) -> None:
 @planted
 def named(patch: pytest.MonkeyPatch) -> None:
     """Of the constants only the smallest is tried."""
-    around(patch, witnesses, "_of_kind", lambda old, constants, kind: old(constants, kind)[:1])
+    around(patch, witnesses, "of_kind", lambda old, constants, kind: old(constants, kind)[:1])
 
 
 @planted
