@@ -313,3 +313,31 @@ def test_an_overwritten_partition_is_among_the_first_tables() -> None:
     assert verdict(text, "lakeproof").verdict == "holds"
     assert prepared(jobs(text)).witnesses.domain(("t", "id")).named == {5}
     assert 5 in {row[0] for members in prepared(jobs(text)).classes["t"].members for row in members}
+
+
+@pytest.mark.parametrize(
+    ("where", "acts"),
+    [
+        pytest.param("exists (select 1 from t x where x.id > t.id)", True, id="the outer table by its name"),
+        pytest.param("exists (select 1 from t where t.id = 9)", False, id="the inner table by its name"),
+        pytest.param(
+            "exists (select 1 from t x where x.id = id and x.v = 9)", False, id="a bare name is the inner one"
+        ),
+    ],
+)
+def test_a_name_in_a_subquery_is_the_innermost_that_it_can_be(where: str, acts: bool) -> None:
+    rows = "insert into t values (1, 0);\ninsert into t values (2, 0);\n"
+    body = rows + two(f"delete from t where {where}", "update t set v = 1 where id = 1")
+    assert verdict(table("id int, v int") + body).verdict == ("violated" if acts else "unknown")
+
+
+def test_a_field_of_a_struct_is_not_known_and_said() -> None:
+    read = jobs(table("id int, p struct<x:int>") + "-- job: a\ndelete from t where p.x = 5;\n")
+    assert read.notes == ("«p.x = 5» is not known: each row may match it or not",)
+
+
+def test_a_query_in_front_of_a_command_is_refused() -> None:
+    error = refused(
+        table("id int") + "-- job: a\nwith x as (select id from t) delete from t where id in (select id from x);\n"
+    )
+    assert "WITH" in error.message

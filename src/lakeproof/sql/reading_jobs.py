@@ -89,6 +89,8 @@ class _Reader:
 
     def statement(self, node: exp.Expr) -> JobStatement:
         self._seen: list[Relation] = []
+        if any(value for key, value in node.args.items() if key.startswith("with")):
+            raise InvalidInput("WITH before a command is not understood", hint="write it as a subquery")
         match node:
             case exp.Insert():
                 return self.insert(node)

@@ -328,7 +328,7 @@ class Resolver:
         """The column that a name stands for, from the innermost scope outwards."""
         name, table = node.name.lower(), node.table.lower()
         for scope in reversed(self.scopes):
-            fitting = [one for one in scope if not table or table in (one.alias, one.table.split(".")[-1])]
+            fitting = [one for one in scope if not table or table == one.alias]
             exact = [one for one in fitting if name in one.columns]
             if len(exact) > 1 and not table:
                 raise InvalidInput(f"The column {node.name!r} is ambiguous", hint=f"say {exact[0].alias}.{node.name}")
@@ -341,9 +341,15 @@ class Resolver:
                 return Column(free[0].key, node.name, wanted or "free")
             if table and fitting:
                 break
+        if table and self._is_nested(table):
+            return self.column(exp.column(node.table), wanted)
         there = [f"{spelled}" for scope in self.scopes for one in scope for spelled, _ in one.columns.values()]
         said = f"{node.table}.{node.name}" if table else node.name
         raise InvalidInput(f"There is no column {said!r}", hint=f"the columns are {', '.join(dict.fromkeys(there))}")
+
+    def _is_nested(self, name: str) -> bool:
+        """Whether a qualifier is a column with fields of its own, of which nothing is known here."""
+        return any(one.columns.get(name, ("", ""))[1] == "other" for scope in self.scopes for one in scope)
 
     def learn(self, column: Column, kind: str) -> Column:
         """A free source's column has this kind from now on."""

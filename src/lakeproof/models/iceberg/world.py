@@ -238,8 +238,9 @@ class Writer:
         """The table that a command works on, where there are several."""
         if not self.setup.several:
             return None
-        if own.command == COMPACTION:
-            return str(self.partition[0]) if self.partition else None
+        if own.command == COMPACTION:  # whoever asks may be another writer: the command's own files say it
+            files = (*own.change.removed_data_files, *own.change.added_data_files) if isinstance(own, Op) else ()
+            return next((str(file.partition[0]) for file in files), None)
         meaning = self.setup.commands[own.command].meaning
         return meaning.table if meaning is not None else None
 
