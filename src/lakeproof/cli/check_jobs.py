@@ -137,9 +137,12 @@ class _Shown:
 def about(verdict: Verdict) -> list[str]:
     """What was explored, within which bounds."""
     more = verdict.more
-    rows = more["bounds"]["rows"]
-    tables = f"first tables of up to {rows} rows" if rows else "the rows of the set-up"
-    lines = [f"Explored from {tables} ({more['beginnings']} tried), sources of one row, {verdict.states:,} states."]
+    rows, tried = more["bounds"]["rows"], more["beginnings"]
+    tables = f"{tried} first tables of up to {rows} rows" if rows else "the rows of the set-up"
+    so_far = " until the violation was found" if verdict.verdict == "violated" else ""
+    lines = [f"Explored from {tables}{so_far}: {verdict.states:,} states."]
+    if any("any one row stands for" in note for note in more["cautious"]):
+        lines.append("A source whose rows are not known has one row, any row, in each run.")
     if verdict.verdict == "unknown" and more["explored"]:
         lines.append(f"Explored to the end, without an anomaly: {'; '.join(more['explored'])}.")
     return lines
