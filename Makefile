@@ -8,7 +8,7 @@ FULL   ?=
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check check-all bench docs lock
+.PHONY: help install demo test check check-all soak bench docs lock
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,8 +34,13 @@ check: install ## the minute-long subset: lint, types, unit tests
 check-all: install ## also the peers (jars, servers) and the long concurrency runs; counts what was skipped
 	@$(BIN)/python tools/check.py lint types
 	-@$(PYTHON) tools/install.py $(VENV)-peers requirements-peers.lock  # a server of its own: its packages are not ours
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not spark and not peer"
-	$(BIN)/python -m pytest -q -rs -m "spark or peer"
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not spark and not peer" --ignore tests/simulation
+	LAKEPROOF_SCHEDULES=10000 $(BIN)/python -m pytest -q -n 2 --dist load tests/simulation
+	LAKEPROOF_KILLS=50 $(BIN)/python -m pytest -q -rs -m "spark or peer"
+
+soak: install ## hours: 100,000 schedules of the simulation, 500 killed writers
+	LAKEPROOF_SCHEDULES=100000 $(BIN)/python -m pytest -q -n 2 --dist load tests/simulation
+	LAKEPROOF_KILLS=500 $(BIN)/python -m pytest -q tests/spark/row_level/test_killed_anywhere.py
 
 bench: install ## figures as ratios to peers, a cut of every area; AREA=x FULL=1 for the whole of one
 	@$(BIN)/python -m benchmarks $(AREA) $(if $(FULL),--full)
