@@ -41,7 +41,7 @@ from lakeproof.filters import columns_of
 from lakeproof.format import Snapshot as WindowSnapshot
 from lakeproof.iceberg.cache import ManifestCache, shared_cache
 from lakeproof.iceberg.failures import spoken
-from lakeproof.iceberg.physical import NO_FILES, NewFiles, head_state, physical_change
+from lakeproof.iceberg.physical import NO_FILES, NewFiles, described_deletes, head_state, physical_change
 from lakeproof.iceberg.produce import Producer
 from lakeproof.iceberg.reachable import own_files
 from lakeproof.iceberg.records import RETRIES, own_snapshot, record_of
@@ -136,7 +136,8 @@ class TableCalls:
         columns = columns_of(change.row_filter) if change.row_filter is not None else ()
         values = tuple(data_file_value(table, file, columns) for file in files.data_files)
         self.table, self.files, self.policy, self.branch, self.summary = table, files, policy, branch, summary
-        self.change = change._replace(added_data_files=values)
+        deletes = described_deletes(change, files)
+        self.change = change._replace(added_data_files=values, added_delete_files=deletes)
         self.reruns_left, self.on_phase, self.cache = reruns_left, on_phase, cache or shared_cache()
         self.name = ".".join(table.name())
         self.checks = checks_of(policy, change.command, change.mode, change.isolation, table.format_version)
@@ -175,6 +176,17 @@ class TableCalls:
         except (FileNotFoundError, InvalidInput):  # expired between our two looks
             return (), found.unseen[0]
 
+    def _bounded(self) -> TableChange:
+        """The change, whose removed files say the ranges of what equality deletes of others name."""
+        named = (column for each in self.window for file in each.added_delete_files for column in file.equality_columns)
+        columns = tuple(dict.fromkeys(column for column in named if not column.startswith("#")))
+        if not columns or not self.change.removed_data_files:
+            return self.change
+        state = head_state(self.table, self.head, self.change, self.cache, columns=columns)
+        there = {file.path: file for file in state.data_files}
+        removed = (there.get(file.path, file) for file in self.change.removed_data_files)
+        return self.change._replace(removed_data_files=tuple(removed))
+
     def look(self) -> Happened:
         """Load them, and look for a commit of our own among all snapshots: a rollback may have hidden it."""
         self.on_phase(LOOKING)
@@ -203,7 +215,7 @@ class TableCalls:
             head = head_state(self.table, self.head, self.change, self.cache) if asks_head else None
         self.answer = validate(
             self.change,
-            followed_all(self.change, self.window, self.checks, self.shape, missing=self.missing),
+            followed_all(self._bounded(), self.window, self.checks, self.shape, missing=self.missing),
             self.policy,
             self.checks,
             reruns_left=self.reruns_left,

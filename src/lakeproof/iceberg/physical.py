@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.manifest import DataFile as IcebergFile
-from pyiceberg.manifest import ManifestContent, ManifestFile
+from pyiceberg.manifest import DataFileContent, ManifestContent, ManifestFile
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.commit import Commit, CommitWith, Policy, TableChange, new_snapshot
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import columns_of
-from lakeproof.format import DeleteFile, TableShape, TableState
+from lakeproof.format import DeleteContent, DeleteFile, TableShape, TableState
 from lakeproof.format import Snapshot as WindowSnapshot
 from lakeproof.format.rows import position_array
 from lakeproof.iceberg.cache import ManifestCache, manifests_of
@@ -36,6 +36,16 @@ class NewFiles(NamedTuple):
 
 
 NO_FILES = NewFiles()
+
+
+def described_deletes(change: TableChange, files: NewFiles) -> tuple[DeleteFile, ...]:
+    """The delete files of a change as values, also those that their writer did not describe."""
+    known = {value.path for value in change.added_delete_files}
+    others = [file for file in files.delete_files if file.file_path not in known]
+    equality = DataFileContent.EQUALITY_DELETES
+    kinds = [DeleteContent.EQUALITY if file.content == equality else DeleteContent.POSITIONS for file in others]
+    values = (DeleteFile(f.file_path, kind, spec_id=f.spec_id) for f, kind in zip(others, kinds, strict=True))
+    return (*change.added_delete_files, *values)
 
 
 def physical_change(
@@ -76,9 +86,18 @@ def physical_change(
 
 
 def head_state(
-    table: Table, head: Snapshot | None, change: TableChange, cache: ManifestCache, *, also: tuple[str, ...] = ()
+    table: Table,
+    head: Snapshot | None,
+    change: TableChange,
+    cache: ManifestCache,
+    *,
+    also: tuple[str, ...] = (),
+    columns: Sequence[str] = (),
 ) -> TableState:
-    """The live files of the head that this change can concern: all of them if delete files may age out with it."""
+    """The live files of the head that this change can concern: all of them if delete files may age out with it.
+
+    They have the bounds of the row filter's columns, and of these.
+    """
     if head is None:
         return TableState()
     manifests = manifests_of(table.io, head)
@@ -92,7 +111,7 @@ def head_state(
         data = _live(table, [m for m in manifests if m.content == ManifestContent.DATA], cache)
         if not deletes and not by_rule:
             data = _only(data, named)
-    columns = columns_of(change.row_filter) if change.row_filter is not None else ()
+    columns = (*columns, *(columns_of(change.row_filter) if change.row_filter is not None else ()))
     return TableState(
         snapshot_id=head.snapshot_id,
         sequence_number=table.metadata.next_sequence_number() - 1,
@@ -126,7 +145,11 @@ def _delete_files(
 ) -> tuple[IcebergFile, ...]:
     """As the writer wrote them where its rows stayed in place, written anew where they moved."""
     by_path = {file.file_path: file for file in files.delete_files}
-    by_rows = {value.positions: by_path[value.path] for value in change.added_delete_files if value.path in by_path}
+    by_rows = {
+        value.positions: by_path[value.path]
+        for value in change.added_delete_files
+        if value.path in by_path and value.positions
+    }
     found = []
     for value in made.added_delete_files:
         ready = by_path.get(value.path) or by_rows.get(value.positions)

@@ -69,7 +69,7 @@ def a_cut_window_is_whole(patch: pytest.MonkeyPatch) -> None:
     right = observing.with_hole
 
     def with_hole(found: Any, checks: CheckList, missing: int) -> Any:
-        return right(found, checks._replace(names=()), missing)
+        return right(found, checks._replace(asks_history=False), missing)
 
     patch.setattr(observing, "with_hole", with_hole)
     patch.setattr(observing, "_is_settled", lambda *_: False)
