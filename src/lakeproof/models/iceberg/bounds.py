@@ -62,7 +62,7 @@ PARAMETERS: dict[str, Parameter] = {
     "fused": Parameter("switch", "false", "validation and swap are one step"),
     "measure-aborts": Parameter("auto|true|false", "auto", "ask of every refusal whether it was needless"),
     "max-reruns": Parameter("unbounded|0", "unbounded", "0: a conflict aborts, as in Apache Iceberg"),
-    "unknown-outcomes": Parameter("switch", "false", "the answer to a commit may be lost, the request may come late"),
+    "unknown-outcomes": Parameter("switch", "false", "answers may be lost, requests come late, calls fail"),
     "max-crashes": Parameter("count", "0", "writers that die between two steps"),
     "max-expiries": Parameter("count", "0", "how often all snapshots but the head are expired"),
     "dangling": Parameter("right|literal", "right", "literal: the seed's wording of no_dangling_delete_files"),
