@@ -300,6 +300,6 @@ class TableCalls:
 
 def remove_files(table: Table, paths: Iterable[str]) -> None:
     """The files are gone, or were before; one that cannot be removed is left as an orphan."""
-    for path in set(paths):
+    for path in sorted(set(paths)):
         with suppress(Exception):
             table.io.delete(path)

@@ -58,7 +58,7 @@ def spoken(place: str) -> Iterator[None]:
         raise InvalidInput(
             f"a file of the table is missing: {_first_line(error)}",
             place=place,
-            hint="restore the file, or drop the table",
+            hint="run it again if its snapshot was expired meanwhile; else restore the file, or drop the table",
         ) from error
     except (PydanticError, ValidationError) as error:
         if "validation error" not in str(error):
@@ -101,12 +101,19 @@ def swapping(place: str) -> Iterator[None]:
         raise CommitRejected(f"{place}: {_first_line(error)}") from error
     except _TURNED_DOWN as error:
         raise InvalidInput(_first_line(error), place=place) from error
-    except CommitStateUnknownException as error:
+    except (CommitStateUnknownException, requests.exceptions.RequestException, *_NOT_NOW) as error:
         raise CommitUnknown(f"{place}: {_first_line(error)}") from error
     except SQLAlchemyError as error:
         if database_was_busy(error):
             raise CommitRejected(f"{place}: the catalog's database is busy") from error
+        if _only_read(error):
+            raise Unavailable("the catalog's database does not answer", place=place, hint="try later") from error
         raise CommitUnknown(f"{place}: {_first_line(error)}") from error
+
+
+def _only_read(error: SQLAlchemyError) -> bool:
+    """Whether a query failed: PyIceberg reads the table once more before it sends anything."""
+    return isinstance(error, DBAPIError) and (error.statement or "").lstrip()[:6].upper() == "SELECT"
 
 
 def database_was_busy(error: BaseException) -> bool:

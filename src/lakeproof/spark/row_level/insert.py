@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from lakeproof.commit import Command, Isolation, Mode, Policy, RunAgain, TableChange
 from lakeproof.commit.planning import Run, replaces_by_filter, run_until_done
 from lakeproof.commit.policy_text import named_policy
-from lakeproof.errors import InvalidInput, LakeproofError
+from lakeproof.errors import CommitUnknown, InvalidInput, LakeproofError
 from lakeproof.filters import Expression, any_of, columns_of
 from lakeproof.format import DataFile, Rows, rows_of
 from lakeproof.iceberg.commit import (
@@ -36,6 +36,7 @@ from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartition
 from lakeproof.spark.leftovers import removed_if_refused
 from lakeproof.spark.options import refuse_staged_writes
 from lakeproof.spark.row_level.asked import Asked, asked, condition_of
+from lakeproof.spark.row_level.expired import again_if_expired
 from lakeproof.spark.row_level.homes import dead_rows, homes_of, kept_rows
 from lakeproof.spark.row_level.places import as_rows, head_source, other_files, placed_scan, places_in
 from lakeproof.spark.row_level.run import note_rerun, reruns_left
@@ -76,9 +77,14 @@ def run_insert(engine: Engine, name: str, run: Callable[[], DataFrame]) -> DataF
                 return run()
             except (PySparkException, Py4JError) as error:
                 again = engine.gateway.recovered(error)
-                if not isinstance(again, MustRunAgain):
+                if isinstance(again, MustRunAgain):
+                    return again.answer
+                if isinstance(again, CommitUnknown) or not reruns_left(table, this):
                     raise
-                return again.answer
+                expired = again_if_expired(engine, name, table, Mode.MERGE_ON_READ)
+                if expired is None:
+                    raise
+                return expired
 
     return run_until_done(once, partial(note_rerun, engine, f"INSERT into {name}"))[0]
 

@@ -12,10 +12,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from lakeproof.commit import Command, Conflict, Policy, RunAgain, TableChange
 from lakeproof.commit.planning import MAX_RERUNS, Run, mode_for, run_until_done
 from lakeproof.commit.policy_text import named_policy
-from lakeproof.errors import InvalidInput
+from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.iceberg.commit import (
     FILES_WRITTEN,
     POLICY_PROPERTY,
@@ -33,6 +36,7 @@ from lakeproof.spark.leftovers import removed_if_refused
 from lakeproof.spark.options import refuse_staged_writes
 from lakeproof.spark.row_level.delete import delete_effect
 from lakeproof.spark.row_level.effect import Effect
+from lakeproof.spark.row_level.expired import again_if_expired
 from lakeproof.spark.row_level.merge import merge_effect
 from lakeproof.spark.row_level.update import update_effect
 from lakeproof.spark.row_level.written import Prepared, prepared, unused_files
@@ -90,17 +94,26 @@ def _once(
     engine: Engine, table: Table, base: TableChange, policy: Policy, find: Find, name: str, run: Run
 ) -> Committed | RunAgain | None:
     """One execution from the table's head; `None`: there was nothing to do."""
-    on_phase = engine.context.on_phase
+    try:
+        made = _prepared(engine, table, base, policy, find, name)
+    except (LakeproofError, PySparkException, Py4JError, OSError):
+        again = again_if_expired(engine, name, table, base.mode) if reruns_left(table, run) else None
+        if again is None:
+            raise
+        return again
+    return None if made is None else _committed(engine, table, made, policy, run)
+
+
+def _prepared(
+    engine: Engine, table: Table, base: TableChange, policy: Policy, find: Find, name: str
+) -> Prepared | None:
     with engine.within(pinned={**engine.context.pinned, name: table}):
         effect = find(table, policy=policy)
         try:
-            on_phase(SCANNED)
-            if effect.is_nothing:
-                return None
-            made = prepared(engine, table, base, effect, policy)
+            engine.context.on_phase(SCANNED)
+            return None if effect.is_nothing else prepared(engine, table, base, effect, policy)
         finally:
             effect.release()
-    return _committed(engine, table, made, policy, run)
 
 
 def _committed(engine: Engine, table: Table, made: Prepared, policy: Policy, run: Run) -> Committed | RunAgain:
