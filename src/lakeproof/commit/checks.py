@@ -164,7 +164,7 @@ SNAPSHOT_CHECKS: dict[str, tuple[SnapshotCheck, Part]] = {
     "deleted_data_files": (deleted_data_files, Part(removed_data_files=True)),
     "added_vectors": (added_vectors, Part(added_delete_files=True)),
 }
-"""Asked of every unseen snapshot; a «no» stays a «no» however the window grows."""
+"""Asked of every unseen snapshot; a conflict stays one however the window grows."""
 
 NEWEST_ONLY: dict[str, tuple[SnapshotCheck, Part]] = {
     "no_new_deletes_for_data_files_at_head": (no_new_deletes_for_data_files, Part(added_delete_files=True)),

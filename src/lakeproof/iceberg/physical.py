@@ -120,6 +120,19 @@ def head_state(
     )
 
 
+def with_ranges(
+    table: Table, head: Snapshot | None, change: TableChange, window: Sequence[WindowSnapshot], cache: ManifestCache
+) -> TableChange:
+    """The change, whose removed files say the ranges of those columns that equality deletes of others name."""
+    named = (column for each in window for file in each.added_delete_files for column in file.equality_columns)
+    columns = tuple(dict.fromkeys(column for column in named if not column.startswith("#")))
+    if not columns or not change.removed_data_files:
+        return change
+    there = {file.path: file for file in head_state(table, head, change, cache, columns=columns).data_files}
+    removed = tuple(there.get(file.path, file) for file in change.removed_data_files)
+    return change._replace(removed_data_files=removed)
+
+
 def _live(table: Table, manifests: list[ManifestFile], cache: ManifestCache) -> list[Picked]:
     picked = []
     for segment, spans in cache.load(table.io, manifests):
@@ -145,14 +158,12 @@ def _delete_files(
 ) -> tuple[IcebergFile, ...]:
     """As the writer wrote them where its rows stayed in place, written anew where they moved."""
     by_path = {file.file_path: file for file in files.delete_files}
-    by_rows = {
-        value.positions: by_path[value.path]
-        for value in change.added_delete_files
-        if value.path in by_path and value.positions
-    }
+    values = [value for value in change.added_delete_files if value.path in by_path]
+    as_written = {(value.path, value.positions): by_path[value.path] for value in values}
+    as_written |= {("", value.positions): by_path[value.path] for value in values if value.positions}
     found = []
     for value in made.added_delete_files:
-        ready = by_path.get(value.path) or by_rows.get(value.positions)
+        ready = as_written.get((value.path, value.positions)) or as_written.get(("", value.positions))
         if ready is None:
             ready = _written(table, value)
             written.append(ready.file_path)

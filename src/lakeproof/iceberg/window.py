@@ -51,7 +51,7 @@ def unseen_snapshots(table: Table, *, scan_snapshot: int | None, head_snapshot: 
         return found
     try:
         parents[oldest] = written_on(table, snapshots[oldest])
-    except FileNotFoundError:  # it is being expired just now
+    except (FileNotFoundError, ValueError, IndexError):  # expired just now, or damaged: nobody can tell
         return found._replace(missing=oldest)
     return lineage(parents, scan_snapshot=scan_snapshot, head_snapshot=head_snapshot)
 

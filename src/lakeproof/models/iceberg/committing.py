@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from lakeproof.commit.change import Command
 from lakeproof.commit.new_snapshot import new_snapshot
 from lakeproof.commit.validation import Commit, CommitWith
@@ -25,24 +23,11 @@ def ended(writer: Writer, shared: Shared, own: Op | Conflicted) -> Shared:
     return shared._replace(under_way=shared.under_way - 1, pending=pending)
 
 
-class Applied(NamedTuple):
-    """A head with a change applied, before names are given."""
-
-    table: TableState
-    snapshot: Snapshot
-
-
-def applied(writer: Writer, shared: Shared, op: Op, answer: Commit | CommitWith) -> Applied:
-    """The new head and snapshot, as `commit/` makes them."""
-    head = shared.table
-    number = 1 if writer.setup.canonical else head.sequence_number + 1
-    return Applied(*new_snapshot(head, op.change, answer, writer.policy, writer.setup.shape, number))
-
-
 def committed(writer: Writer, shared: Shared, op: Op, answer: Commit | CommitWith) -> tuple[Shared, Event]:
     """The shared value after a commit, and what it is to the others."""
     setup = writer.setup
-    table, snapshot = applied(writer, shared, op, answer)
+    number = 1 if setup.canonical else shared.table.sequence_number + 1
+    table, snapshot = new_snapshot(shared.table, op.change, answer, writer.policy, setup.shape, number)
     columns = setup.shape.columns
     before = dict(placed(shared.table, columns))
     new_files = {file.path: origins for file, origins in zip(snapshot.added_data_files, op.ghost.origins, strict=True)}
