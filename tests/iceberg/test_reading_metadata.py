@@ -233,7 +233,7 @@ def test_a_plan_says_what_it_saw(lake: Lakehouse) -> None:
 
 def test_predicates_of_filters_plan_too(lake: Lakehouse) -> None:
     table = insert(lake.create(by=BY_NAME), [*people(1, name="a"), *people(2, name="b")])
-    assert plan(table, from_filter(Compare("name", "=", "a"))).partitions() == [("a",)]
+    assert plan(table, from_filter(Compare("name", "=", "a"), table.schema())).partitions() == [("a",)]
 
 
 # ---- delete files

@@ -53,7 +53,7 @@ class Range(NamedTuple):
 
 
 def count_rows(table: Table, row_filter: Expression = ALWAYS, *, snapshot_id: int | None = None) -> int | None:
-    """How many rows match, if the predicate takes whole files and no equality deletes are about."""
+    """How many rows match, if the filter takes whole files and no equality deletes are about."""
     found = plan(table, from_filter(row_filter, table.schema()), snapshot_id=snapshot_id)
     if found.files.num_rows == 0:
         return 0
@@ -124,6 +124,8 @@ def _ends(picked: Picked, field: NestedField) -> tuple[list[Any], list[Any]] | N
         if bounds is None or (bounds.valid is not None and not bounds.valid[wanted].all()):
             return None
         ends.append(bounds.values[wanted].tolist())
+    if isinstance(field.field_type, FloatType | DoubleType) and 0 in (*ends[0], *ends[1]):
+        return None  # writers say -0.0 for a least 0.0, and 0.0 for a greatest -0.0
     return ends[0], ends[1]
 
 

@@ -13,6 +13,7 @@ from pyiceberg.expressions.literals import Literal as LiteralOf
 from pyiceberg.expressions.visitors import visit
 from pyiceberg.types import DecimalType, NestedField
 
+from lakeproof.filters.matching import compared
 from lakeproof.iceberg.masks import Masks, field_id
 from lakeproof.iceberg.segments import Mask, Segment
 
@@ -40,22 +41,22 @@ class _Partition(Masks):
         return ~self.visit_is_nan(term)
 
     def visit_equal(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
-        return self._each(term, lambda value: bool(value == literal.value))
+        return self._each(term, lambda value: compared(value, "=", literal.value))
 
     def visit_not_equal(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
         return ~self.visit_equal(term, literal)
 
     def visit_less_than(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
-        return self._each(term, lambda value: bool(value < literal.value))
+        return self._each(term, lambda value: compared(value, "<", literal.value))
 
     def visit_less_than_or_equal(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
-        return self._each(term, lambda value: bool(value <= literal.value))
+        return self._each(term, lambda value: compared(value, "<=", literal.value))
 
     def visit_greater_than(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
-        return self._each(term, lambda value: bool(value > literal.value))
+        return self._each(term, lambda value: compared(value, ">", literal.value))
 
     def visit_greater_than_or_equal(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
-        return self._each(term, lambda value: bool(value >= literal.value))
+        return self._each(term, lambda value: compared(value, ">=", literal.value))
 
     def visit_in(self, term: BoundTerm, literals: set[Any]) -> Mask:
         return self._each(term, lambda value: value in literals)

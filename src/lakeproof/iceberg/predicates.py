@@ -5,18 +5,22 @@ The leaves are typed `Any`: type checkers see pydantic's generated signatures in
 
 from __future__ import annotations
 
+import math
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Decimal, localcontext
 from typing import Any
 
+import numpy as np
 from pyiceberg import expressions
 from pyiceberg.expressions import AlwaysFalse, AlwaysTrue, And, BooleanExpression, Not, Or
 from pyiceberg.schema import Schema
 from pyiceberg.types import (
+    BinaryType,
     BooleanType,
     DateType,
     DecimalType,
     DoubleType,
+    FloatType,
     IcebergType,
     IntegerType,
     LongType,
@@ -26,6 +30,7 @@ from pyiceberg.types import (
 )
 
 from lakeproof import filters
+from lakeproof.iceberg.values import converter
 
 EqualTo: Any = expressions.EqualTo
 NotEqualTo: Any = expressions.NotEqualTo
@@ -55,11 +60,11 @@ _COMPARED = {
 }
 
 
-def from_filter(expression: filters.Expression, schema: Schema | None = None) -> BooleanExpression:
-    """A predicate of `filters/` for planning: opaque parts may match anything.
+def from_filter(expression: filters.Expression, schema: Schema) -> BooleanExpression:
+    """A filter as a predicate for planning, never stronger: what PyIceberg cannot say may match anything.
 
-    With a schema so does a literal that is not exactly a value of its column's type: PyIceberg would refuse it or round
-    it (`d < 5.004` on two digits would leave out 5.00), where SQL compares both as they are.
+    PyIceberg would refuse a literal that is not a value of its column's type, or round it; SQL compares both as they
+    are. So each leaf is said in values of its column, or not at all.
     """
     match expression:
         case filters.And(parts):
@@ -68,74 +73,124 @@ def from_filter(expression: filters.Expression, schema: Schema | None = None) ->
             return _joined(Or, [from_filter(part, schema) for part in parts])
         case filters.Never():
             return FALSE
-    if schema is not None and not _fits(expression, schema):
-        return TRUE
+        case filters.Always() | filters.Opaque():
+            return TRUE
+    try:
+        kind = schema.find_field(expression.column, case_sensitive=False).field_type
+    except ValueError:  # an unknown column is the planner's to refuse
+        kind = None
     match expression:
         case filters.Compare(column, operator, value):
-            return _leaf(_COMPARED[operator], column, value)
+            return _comparison(column, operator, value, kind)
         case filters.In(column, values, negative):
-            return _membership(column, values, negative=negative)
+            return _membership(column, values, kind, negative=negative)
         case filters.IsNull(column, negative):
             return _leaf(NotNull if negative else IsNull, column)
         case filters.StartsWith(column, prefix, negative):
-            return _leaf(NotStartsWith if negative else StartsWith, column, prefix)
-    return TRUE
+            fits = kind is None or isinstance(kind, StringType)
+            return _leaf(NotStartsWith if negative else StartsWith, column, prefix) if fits else TRUE
+    raise AssertionError(expression)
 
 
-def _fits(expression: filters.Expression, schema: Schema) -> bool:
-    """Whether every literal of a leaf is a value of the column's type; an unknown column is the planner's to refuse."""
-    if not isinstance(expression, filters.Compare | filters.In | filters.StartsWith):
-        return True
-    try:
-        kind = schema.find_field(expression.column, case_sensitive=False).field_type
-    except ValueError:
-        return True
-    match expression:
-        case filters.Compare(_, _, value):
-            return _is_exact(value, kind)
-        case filters.In(_, values):
-            return all(_is_exact(value, kind) for value in values)
-    return isinstance(kind, StringType)
+def _comparison(column: str, operator: str, value: Any, kind: IcebergType | None) -> BooleanExpression:
+    if value is None:
+        return FALSE  # nothing compares with null
+    if isinstance(value, Decimal) and isinstance(kind, DecimalType):
+        return _compared_decimal(column, operator, value, kind)
+    if not _is_said(value, kind):
+        return TRUE
+    made = _leaf(_COMPARED[operator], column, value)
+    if operator in (">", ">=") and isinstance(kind, FloatType | DoubleType):
+        return Or(made, _leaf(IsNaN, column))  # Spark sorts NaN above every number; bounds know nothing of it
+    return made
 
 
-def _is_exact(value: Any, kind: IcebergType) -> bool:
+def _compared_decimal(column: str, operator: str, value: Decimal, kind: DecimalType) -> BooleanExpression:
+    """A comparison with a decimal of any scale: between two values of the column only their order matters."""
+    below = _of_scale(value, kind, ROUND_FLOOR)
+    if below is None:
+        return TRUE
+    if below == value:
+        return _leaf(_COMPARED[operator], column, below)
+    if operator in ("=", "!="):
+        return FALSE if operator == "=" else _leaf(NotNull, column)
+    return _leaf(LessThanOrEqual if operator in ("<", "<=") else GreaterThan, column, below)
+
+
+def _of_scale(value: Decimal, kind: DecimalType, rounding: str) -> Decimal | None:
+    """The value with the digits of the column's type; `None`: it is beyond them."""
+    with localcontext(prec=100):
+        rounded = value.quantize(Decimal(1).scaleb(-kind.scale), rounding=rounding)
+        return rounded if abs(rounded) < Decimal(10) ** (kind.precision - kind.scale) else None
+
+
+def _is_said(value: Any, kind: IcebergType | None) -> bool:
+    """Whether PyIceberg compares this value with the column exactly."""
     match value:
-        case None:
-            return True
+        case _ if kind is None:
+            return not isinstance(value, float) or math.isfinite(value)
         case bool():
             return isinstance(kind, BooleanType)
         case int():
-            exact = isinstance(kind, IntegerType | LongType | DecimalType)
-            return exact or (isinstance(kind, DoubleType) and abs(value) < 1 << 53)
+            return isinstance(kind, IntegerType | LongType) and -(1 << 63) <= value < 1 << 63
         case float():
-            return isinstance(kind, DoubleType)
+            exact = isinstance(kind, FloatType) and math.isfinite(value) and float(np.float32(value)) == value
+            return exact or (isinstance(kind, DoubleType) and value == value)
         case str():
             return isinstance(kind, StringType)
+        case bytes():
+            return isinstance(kind, BinaryType)
         case datetime():
             return isinstance(kind, TimestampType if value.tzinfo is None else TimestamptzType)
         case date():
             return isinstance(kind, DateType)
-        case Decimal():
-            return isinstance(kind, DecimalType) and -int(value.as_tuple().exponent) <= kind.scale
     return False
 
 
 def _leaf(kind: Any, *arguments: Any) -> BooleanExpression:
-    if any(argument is None for argument in arguments):
-        return FALSE  # nothing compares with null
-    if any(argument != argument for argument in arguments):
-        return TRUE  # NaN: bounds leave it out
     made: BooleanExpression = kind(*arguments)
     return made
 
 
-def _membership(column: str, values: tuple[Any, ...], *, negative: bool) -> BooleanExpression:
+def _membership(column: str, values: tuple[Any, ...], kind: IcebergType | None, *, negative: bool) -> BooleanExpression:
     known = [value for value in values if value is not None]
-    if negative:
-        return FALSE if len(known) < len(values) else _leaf(NotIn, column, known) if known else _leaf(NotNull, column)
-    if any(value != value for value in known):
+    if negative and len(known) < len(values):
+        return FALSE
+    if isinstance(kind, DecimalType):
+        rounded = [_of_scale(value, kind, ROUND_FLOOR) for value in known if isinstance(value, Decimal)]
+        if len(rounded) < len(known) or None in rounded:
+            return TRUE
+        known = [small for small, value in zip(rounded, known, strict=True) if small == value]
+    elif not all(_is_said(value, kind) for value in known):
         return TRUE
+    if negative:
+        return _leaf(NotIn, column, known) if known else _leaf(NotNull, column)
     return _leaf(In, column, known) if known else FALSE
+
+
+def to_filter(predicate: Any, schema: Schema) -> filters.Expression:
+    """A planning predicate as a filter, with dates and times for PyIceberg's numbers; what has no form is opaque."""
+    kind = type(predicate).__name__
+    if isinstance(predicate, AlwaysTrue | AlwaysFalse):
+        return filters.ALWAYS if isinstance(predicate, AlwaysTrue) else filters.NEVER
+    if isinstance(predicate, And | Or):
+        parts = [to_filter(predicate.left, schema), to_filter(predicate.right, schema)]
+        return filters.all_of(parts) if isinstance(predicate, And) else filters.any_of(parts)
+    if not hasattr(predicate, "term"):
+        return filters.Opaque(str(predicate))
+    column = predicate.term.name
+    convert = converter(schema.find_field(column, case_sensitive=False).field_type)
+    if kind in ("IsNull", "NotNull"):
+        return filters.IsNull(column, negative=kind == "NotNull")
+    if kind in ("In", "NotIn"):
+        values = sorted((convert(one.value) for one in predicate.literals), key=repr)
+        return filters.In(column, tuple(values), negative=kind == "NotIn")
+    if kind in ("StartsWith", "NotStartsWith"):
+        return filters.StartsWith(column, predicate.literal.value, negative=kind == "NotStartsWith")
+    sign = next((sign for sign, known in _COMPARED.items() if known.__name__ == kind), None)
+    if sign is None:
+        return filters.Opaque(str(predicate))
+    return filters.Compare(column, sign, convert(predicate.literal.value))
 
 
 def _joined(kind: Any, parts: list[BooleanExpression]) -> BooleanExpression:
@@ -169,4 +224,5 @@ __all__ = [
     "Or",
     "StartsWith",
     "from_filter",
+    "to_filter",
 ]

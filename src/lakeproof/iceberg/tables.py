@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, Par
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform, parse_transform
-from pyiceberg.types import NestedField, PrimitiveType
+from pyiceberg.types import NestedField, PrimitiveType, StructType
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.catalogs import CATALOG_NAME, NAMESPACE, warehouse_location
@@ -32,9 +33,33 @@ class PartitionBy(NamedTuple):
     name: str | None = None
 
 
+_PARTS = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
+
+
+def name_parts(name: str) -> tuple[str, ...]:
+    """The parts of a dotted name; a part that holds dots or backticks is quoted.
+
+    >>> name_parts("ns.`a.b`")
+    ('ns', 'a.b')
+    """
+    found, at = [], 0
+    while at <= len(name):
+        part = _PARTS.match(name, at)
+        if part is None or name[part.end() : part.end() + 1] not in ("", "."):
+            raise InvalidInput(f"`{name}` is not a table name", hint="write table, or namespace.table")
+        found.append(part[2] if part[1] is None else part[1].replace("``", "`"))
+        at = part.end() + 1
+    return tuple(found)
+
+
+def joined_name(parts: Sequence[str]) -> str:
+    """The dotted name of these parts, quoted where `name_parts` would read them in another way."""
+    return ".".join("`" + part.replace("`", "``") + "`" if "." in part or "`" in part else part for part in parts)
+
+
 def identifier(name: str) -> tuple[str, str]:
     """(namespace, table) of `t`, `ns.t` or `lakeproof.ns.t`."""
-    parts = [part.strip("`") for part in name.split(".")]
+    parts = name_parts(name)
     if len(parts) > 2 and parts[0] == CATALOG_NAME:
         parts = parts[1:]
     if not all(parts):
@@ -156,6 +181,21 @@ def find_column(schema: Schema, column: str, place: str) -> NestedField:
         near = difflib.get_close_matches(column, schema.column_names, n=3)
         hint = f"columns: {', '.join(near or schema.column_names)}"
         raise InvalidInput(f"there is no column `{column}`", place=place, hint=hint) from None
+
+
+def column_path(schema: Schema, field_id: int) -> tuple[str, ...]:
+    """The names that lead to a column: its own, or those of the structs around it first. A name may hold dots."""
+
+    def search(fields: Sequence[NestedField]) -> tuple[str, ...]:
+        for field in fields:
+            if field.field_id == field_id:
+                return (field.name,)
+            found = search(field.field_type.fields) if isinstance(field.field_type, StructType) else ()
+            if found:
+                return (field.name, *found)
+        return ()
+
+    return search(schema.fields)
 
 
 def _partition_spec(schema: Schema, partition_by: Sequence[PartitionBy], place: str) -> PartitionSpec:

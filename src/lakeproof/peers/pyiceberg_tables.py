@@ -64,7 +64,7 @@ class AgainstPyiceberg(AgainstTables):
                 raise DoesNotApply("PyIceberg has no subqueries")
             with warnings.catch_warnings():  # that it writes no position deletes is known
                 warnings.simplefilter("ignore", UserWarning)
-                staged.delete(from_filter(where))
+                staged.delete(from_filter(where, table.schema()))
         elif kind in _BY_FILE:
             self._stage_files(table, staged, step, rewrites=kind == "REWRITE")
         else:

@@ -20,6 +20,7 @@ from lakeproof.iceberg.tables import (
     create_namespace,
     create_table,
     drop_table,
+    joined_name,
     list_namespaces,
     list_tables,
     rename_table,
@@ -29,7 +30,7 @@ from lakeproof.iceberg.types import Table
 from lakeproof.iceberg.views import view
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.gateway import CATALYST, CONNECTOR, JavaProxy, from_java
-from lakeproof.spark.names import spelled
+from lakeproof.spark.names import UNIQUE, spelled
 from lakeproof.spark.scan import described_table
 from lakeproof.spark.types import to_iceberg_schema
 from lakeproof.spark.writable import WritableTable
@@ -127,16 +128,16 @@ class SessionCatalog(JavaProxy):
         return self.gateway.spark.createDataFrame(view(table, name))
 
     def _readable(self, identifier: Any, key: str, rows: DataFrame) -> _Readable:
-        """Spark resolves the table to a plan of its own that we put under the table's key.
+        """Spark resolves the table to a plan of its own that we put where it looks for relations.
 
-        A command of Spark's own that takes the key for a table does not find it, and says the key to the user.
+        What tells snapshots apart stands in the place of the catalog's name: Spark calls the relation
+        `spark_catalog.namespace.table` whatever that is, so that `t.id` and `namespace.t.id` mean its columns.
         """
-        key = f"{identifier.name()} (a managed table: use lake.sql for this statement) {key}"
         plan = rows._jdf.queryExecution().analyzed()
-        namespace = identifier.namespace()[0]
-        known = self.gateway.named(f"{CATALYST}QualifiedTableName").apply(SESSION_CATALOG, namespace, key)
+        namespace, name, unique = identifier.namespace()[0], identifier.name(), f"{UNIQUE}{key}"
+        known = self.gateway.named(f"{CATALYST}QualifiedTableName").apply(unique, namespace, name)
         at = self.gateway.named(f"{CATALYST}TableIdentifier").apply(
-            key, self.gateway.some(namespace), self.gateway.some(SESSION_CATALOG)
+            name, self.gateway.some(namespace), self.gateway.some(unique)
         )
         described = described_table(self.gateway, at, plan.schema(), self.gateway.none)
         return _Readable(rows, known, plan, self.gateway.named(f"{CONNECTOR}catalog.V1Table")(described))
@@ -303,4 +304,4 @@ def _dotted(identifier: Any) -> str:
     told = str(identifier.toString())
     if "`" not in told:  # nothing is quoted in it, and one call has told it all
         return told
-    return ".".join([*identifier.namespace(), identifier.name()])
+    return joined_name([*identifier.namespace(), identifier.name()])

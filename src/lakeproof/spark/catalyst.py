@@ -1,47 +1,50 @@
-"""Spark's pushed filters as Iceberg predicates: never stronger than the filter, so that pruning loses no row.
+"""Spark's conditions as filters of ours: the one translation, which says of each answer whether it is exact.
 
-One call per conjunct brings the whole tree as JSON. What cannot be said in a predicate becomes «true»; below a NOT even
-that would be wrong, so there the whole part is given up.
+A tree comes over as JSON in one call. `translated` gives a filter that holds wherever the condition does. If nothing
+was left out the answer is exact, and files may be counted or dropped by it; else it is weaker, and may only spare files
+or tell which concurrent rows mattered.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
-from lakeproof.iceberg import predicates as p
+import numpy as np
+
+from lakeproof.filters import (
+    ALWAYS,
+    NEVER,
+    Compare,
+    Expression,
+    In,
+    IsNull,
+    StartsWith,
+    all_of,
+    any_of,
+)
+from lakeproof.format import Value
 from lakeproof.spark.gateway import CATALYST, Gateway
 
 _EPOCH = dt.datetime(1970, 1, 1)
-_FLIPPED = {
-    "EqualTo": "EqualTo",
-    "GreaterThan": "LessThan",
-    "GreaterThanOrEqual": "LessThanOrEqual",
-    "LessThan": "GreaterThan",
-    "LessThanOrEqual": "GreaterThanOrEqual",
-}
-_Maker = Callable[..., p.BooleanExpression]  # pydantic hides the real constructors from the type checker
-_EQUAL: _Maker = p.EqualTo
-_IN: _Maker = p.In
-_STARTS_WITH: _Maker = p.StartsWith
-_IS_NULL: _Maker = p.IsNull
-_NOT_NULL: _Maker = p.NotNull
-_IS_NAN: _Maker = p.IsNaN
-_COMPARISONS: dict[str, _Maker] = {
-    "EqualTo": p.EqualTo,
-    "GreaterThan": p.GreaterThan,
-    "GreaterThanOrEqual": p.GreaterThanOrEqual,
-    "LessThan": p.LessThan,
-    "LessThanOrEqual": p.LessThanOrEqual,
-}
+_SIGNS = {"EqualTo": "=", "LessThan": "<", "LessThanOrEqual": "<=", "GreaterThan": ">", "GreaterThanOrEqual": ">="}
+_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_OPPOSITE = {"=": "!=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _SEPARATOR = "\x00\x01\x00"
 
 
-class Unsaid(Exception):
-    """This part of the filter has no predicate."""
+class Untranslatable(Exception):
+    """This part of a condition has no filter."""
+
+
+class Translation(NamedTuple):
+    """A filter that holds wherever a condition does; `exact`: and nowhere else."""
+
+    filter: Expression
+    exact: bool
 
 
 class Node:
@@ -62,33 +65,16 @@ class Node:
             found = found.children().apply(number)
         return found
 
-
-def predicate_of(expressions: Iterable[Any], columns: Mapping[str, str]) -> p.BooleanExpression:
-    """The conjunction of JVM expressions, as a predicate on the table's columns.
-
-    `columns` maps the scan's (dotted) names to those of the metadata; what is not in it (a hidden column, a field of
-    `_metadata`) says nothing.
-    """
-    found: p.BooleanExpression = p.TRUE
-    for expression in expressions:
-        tree = node_of(json.loads(expression.toJSON()), expression)
-        found = p.And(found, _Reader(columns).weakened(tree))
-    return found
+    def every(self) -> Iterator[Node]:
+        """This node and all below it."""
+        yield self
+        for child in self.children:
+            yield from child.every()
 
 
-def conjunction_of(gateway: Gateway, expressions: Any, columns: Mapping[str, str]) -> p.BooleanExpression:
-    """The same of a Scala Seq of expressions, which comes over as one tree: each call to the JVM has its price."""
-    together = gateway.module(f"{CATALYST}expressions.CreateArray").apply(expressions)
-    tree = node_of(json.loads(together.toJSON()), together)
-    found: p.BooleanExpression = p.TRUE
-    for child in tree.children:
-        found = p.And(found, _Reader(columns).weakened(child))
-    return found
-
-
-def node_of(listed: list[Mapping[str, Any]], expression: Any = None) -> Node:
-    """The tree behind Catalyst's JSON, which lists nodes in pre-order with their numbers of children."""
-    rest = iter(listed)
+def tree_of(expression: Any) -> Node:
+    """The tree of a JVM expression; Catalyst's JSON lists nodes in pre-order with their numbers of children."""
+    rest = iter(json.loads(expression.toJSON()))
 
     def read(path: tuple[int, ...]) -> Node:
         fields = next(rest)
@@ -98,73 +84,104 @@ def node_of(listed: list[Mapping[str, Any]], expression: Any = None) -> Node:
     return read(())
 
 
+def trees_of(gateway: Gateway, expressions: Any) -> list[Node]:
+    """The trees of a Scala Seq of expressions, all in one call: each call to the JVM has its price."""
+    return tree_of(gateway.module(f"{CATALYST}expressions.CreateArray").apply(expressions)).children
+
+
+def translated(trees: Iterable[Node], columns: Mapping[str, str]) -> Translation:
+    """The conjunction of conditions, as a filter on the table's columns.
+
+    `columns` maps the scan's (dotted) names to those of the metadata; a condition on any other column (a hidden one, a
+    field of `_metadata`) is left out.
+    """
+    reader = _Reader(columns)
+    parts = [reader.read(tree, True) for tree in trees]
+    return Translation(all_of(part.filter for part in parts), all(part.exact for part in parts))
+
+
+def column_name(node: Node, columns: Mapping[str, str]) -> str:
+    """The column, or the field inside a struct, that a node is; as the metadata spells it."""
+    return _Reader(columns).column(node)
+
+
 class _Reader:
     """Reads trees over one set of columns."""
 
     def __init__(self, columns: Mapping[str, str]) -> None:
         self.columns = columns
+        lowered = [name.lower() for name in columns]
+        self.in_any_case = {name.lower(): columns[name] for name in columns if lowered.count(name.lower()) == 1}
 
-    def weakened(self, node: Node) -> p.BooleanExpression:
-        """A predicate that holds wherever the node does."""
-        if node.kind == "And":
-            return p.And(*(self.weakened(child) for child in node.children))
-        if node.kind == "Or":
-            return p.Or(*(self.weakened(child) for child in node.children))
+    def read(self, node: Node, truth: bool) -> Translation:
+        """The rows for which the node is true, or those for which it is false; for neither where it is null.
+
+        Pushing the wanted truth value down to the leaves keeps SQL's third one apart, and lets a leaf be left out
+        under any number of negations: conjunction and disjunction only grow with their parts.
+        """
+        if node.kind == "Not":
+            return self.read(node.children[0], not truth)
+        if node.kind in ("And", "Or"):
+            parts = [self.read(child, truth) for child in node.children]
+            join = all_of if (node.kind == "And") == truth else any_of
+            return Translation(join(part.filter for part in parts), all(part.exact for part in parts))
         try:
-            return self.exact(node)
-        except Unsaid:
-            return p.TRUE
+            return Translation(self._leaf(node, truth), True)
+        except Untranslatable:
+            return Translation(ALWAYS, False)
 
-    def exact(self, node: Node) -> p.BooleanExpression:
-        """A predicate that holds wherever the node does, and not where its negation does."""
+    def _leaf(self, node: Node, truth: bool) -> Expression:
         kind, children = node.kind, node.children
-        if kind in ("And", "Or"):
-            parts = [self.exact(child) for child in children]
-            return p.And(*parts) if kind == "And" else p.Or(*parts)
-        if kind == "Not":
-            return self._negated(children[0])
-        if kind in _COMPARISONS:
-            return self._comparison(kind, *children)
-        if kind == "EqualNullSafe":
-            return self._comparison("EqualTo", *children)
-        if kind == "IsNull":
-            return _IS_NULL(self.column(children[0]))
-        if kind == "IsNotNull":
-            return _NOT_NULL(self.column(children[0]))
-        if kind == "In":
-            return _IN(self.column(children[0]), [value_of(child) for child in children[1:]])
-        if kind == "InSet":
-            return _IN(self.column(children[0]), _values_of_set(node))
+        if kind in _SIGNS or kind == "EqualNullSafe":
+            left, right = children
+            sign = _SIGNS.get(kind, "=")
+            if left.kind == "Literal":
+                sign, left, right = _MIRRORED[sign], right, left
+            column, value = self.column(left), value_of(right)
+            return null_safe(column, value, truth) if kind not in _SIGNS else comparison(column, sign, value, truth)
+        if kind in ("IsNull", "IsNotNull"):
+            return IsNull(self.column(children[0]), negative=(kind == "IsNull") != truth)
+        if kind in ("In", "InSet"):
+            values = [value_of(child) for child in children[1:]] if kind == "In" else _values_of_set(node)
+            return membership(self.column(children[0]), values, truth)
         if kind == "StartsWith":
-            return _STARTS_WITH(self.column(children[0]), value_of(children[1]))
-        if kind == "AttributeReference" and node.fields["dataType"] == "boolean":
-            return _EQUAL(self.column(node), True)
+            prefix = value_of(children[1])
+            return NEVER if prefix is None else StartsWith(self.column(children[0]), prefix, negative=not truth)
         if kind == "Literal" and node.fields["dataType"] == "boolean":
-            return p.TRUE if value_of(node) else p.FALSE
-        raise Unsaid(kind)
-
-    def _negated(self, child: Node) -> p.BooleanExpression:
-        # NOT (a <=> 5) holds for nulls and NOT (a < 5) for NaN: a plain negation could say no to them.
-        if any(node.kind == "EqualNullSafe" or _is_float(node) for node in _all(child)):
-            raise Unsaid("negation")
-        return p.Not(self.exact(child))
-
-    def _comparison(self, kind: str, left: Node, right: Node) -> p.BooleanExpression:
-        if left.kind == "Literal":
-            kind, left, right = _FLIPPED[kind], right, left
-        name, value = self.column(left), value_of(right)
-        compared = _COMPARISONS[kind](name, value)
-        if kind.startswith("Greater") and _is_float(left):
-            # Spark sorts NaN above every number; bounds know nothing of it.
-            return p.Or(compared, _IS_NAN(name))
-        return compared
+            return ALWAYS if value_of(node) is truth else NEVER
+        if kind in ("AttributeReference", "GetStructField") and _type_of(node) == "boolean":
+            return Compare(self.column(node), "=", truth)
+        raise Untranslatable(kind)
 
     def column(self, node: Node) -> str:
         """The dotted name of a column or of a field inside a struct, as the metadata spells it."""
-        name = self.columns.get(_scan_name(node))
+        told = _scan_name(node)
+        name = self.columns.get(told) or self.in_any_case.get(told.lower())
         if name is None:
-            raise Unsaid(node.kind)
+            raise Untranslatable(node.kind)
         return name
+
+
+def comparison(column: str, sign: str, value: Value, truth: bool) -> Expression:
+    """`column sign value`, or where that is false; with null it is neither."""
+    if sign not in _OPPOSITE:
+        raise Untranslatable(sign)
+    return NEVER if value is None else Compare(column, sign if truth else _OPPOSITE[sign], value)
+
+
+def null_safe(column: str, value: Value, truth: bool) -> Expression:
+    """`column <=> value`, or where that is false; it is never null."""
+    if value is None:
+        return IsNull(column, negative=not truth)
+    return Compare(column, "=", value) if truth else any_of([IsNull(column), Compare(column, "!=", value)])
+
+
+def membership(column: str, values: Sequence[Value], truth: bool) -> Expression:
+    """`column IN (values)`, or where that is false: a null in the list makes every miss unknown."""
+    known = tuple(value for value in values if value is not None)
+    if truth:
+        return In(column, known) if known else NEVER
+    return NEVER if len(known) < len(values) else In(column, known, negative=True)
 
 
 def _scan_name(node: Node) -> str:
@@ -175,7 +192,7 @@ def _scan_name(node: Node) -> str:
         inside = _type_of(parent)
         if isinstance(inside, Mapping) and inside.get("type") == "struct":
             return f"{_scan_name(parent)}.{inside['fields'][node.fields['ordinal']]['name']}"
-    raise Unsaid(node.kind)
+    raise Untranslatable(node.kind)
 
 
 def _type_of(node: Node) -> Any:
@@ -187,21 +204,13 @@ def _type_of(node: Node) -> Any:
     return node.fields.get("dataType")
 
 
-def _is_float(node: Node) -> bool:
-    return _type_of(node) in ("float", "double")
-
-
-def _all(node: Node) -> Iterable[Node]:
-    yield node
-    for child in node.children:
-        yield from _all(child)
-
-
 def value_of(node: Node) -> Any:
-    """The value of a literal; one that Python cannot hold exactly is not said."""
-    if node.kind != "Literal" or node.fields.get("value") is None:
-        raise Unsaid("no literal")
+    """The value of a literal (`None`: null); one that Python cannot hold exactly has no translation."""
+    if node.kind != "Literal":
+        raise Untranslatable("no literal")
     kind = node.fields["dataType"]
+    if node.fields.get("value") is None:
+        return None
     if kind == "binary":
         return bytes(node.in_jvm().value())
     if kind in ("timestamp", "timestamp_ntz"):
@@ -210,28 +219,29 @@ def value_of(node: Node) -> Any:
     return parsed(kind, str(node.fields["value"]))
 
 
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("integer", "long", "short", "byte"), int),
+    "string": str,
+    "boolean": lambda text: text.lower() == "true",
+    "date": dt.date.fromisoformat,
+    "double": float,
+    "float": lambda text: float(np.float32(text)),  # Spark prints the shortest text that means this float
+    "timestamp": lambda text: (_EPOCH + dt.timedelta(microseconds=int(text))).replace(tzinfo=dt.UTC),
+    "timestamp_ntz": lambda text: _EPOCH + dt.timedelta(microseconds=int(text)),
+}
+
+
 def parsed(kind: Any, text: str) -> Any:
     """A printed value of Spark's type as a Python value; a timestamp is printed as microseconds."""
+    parser: Callable[[str], Any] | None = _PARSERS.get(kind) if isinstance(kind, str) else None
+    if isinstance(kind, str) and kind.startswith("decimal"):
+        parser = Decimal
+    if parser is None:
+        raise Untranslatable(kind)
     try:
-        if kind in ("integer", "long", "short", "byte"):
-            return int(text)
-        if kind == "string":
-            return text
-        if kind == "boolean":
-            return text.lower() == "true"
-        if kind == "date":
-            return dt.date.fromisoformat(text)
-        if kind in ("float", "double") and float(text) == float(text):
-            return float(text)
-        if isinstance(kind, str) and kind.startswith("decimal"):
-            return Decimal(text)
-        if kind == "timestamp":
-            return (_EPOCH + dt.timedelta(microseconds=int(text))).replace(tzinfo=dt.UTC)
-        if kind == "timestamp_ntz":
-            return _EPOCH + dt.timedelta(microseconds=int(text))
+        return parser(text)
     except (ValueError, OverflowError, ArithmeticError):
-        raise Unsaid(f"{kind} {text}") from None
-    raise Unsaid(kind)
+        raise Untranslatable(f"{kind} {text}") from None
 
 
 def _values_of_set(node: Node) -> list[Any]:
@@ -240,7 +250,7 @@ def _values_of_set(node: Node) -> list[Any]:
     found = node.in_jvm().hset()
     texts = str(found.mkString(_SEPARATOR)).split(_SEPARATOR)
     if len(texts) != found.size() or kind == "binary" or "null" in texts:
-        raise Unsaid("set")
+        raise Untranslatable("set")
     if kind == "date":
         return [dt.date(1970, 1, 1) + dt.timedelta(days=int(text)) for text in texts]
     return [parsed(kind, text) for text in texts]

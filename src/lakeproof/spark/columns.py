@@ -18,6 +18,11 @@ from lakeproof.iceberg import types as iceberg
 from lakeproof.spark.types import FIELD_ID, nullable, to_spark_schema, to_spark_type
 
 
+def named_column(*path: str) -> Column:
+    """The column of exactly this name, or a field inside it; a name may hold dots and backticks."""
+    return F.col(".".join("`" + part.replace("`", "``") + "`" for part in path))
+
+
 class ScanColumn(NamedTuple):
     """One column of a table: as the scan reads it, and as the table shows it."""
 
@@ -27,7 +32,7 @@ class ScanColumn(NamedTuple):
 
     def shown(self) -> Column:
         """The column under its own name and type, without field ids (they would leak into the user's own files)."""
-        found = F.col(f"`{self.read.name}`")
+        found = named_column(self.read.name)
         if self.read.dataType != self.type:
             found = found.cast(self.type)
         return found.alias(self.name, metadata={})

@@ -21,6 +21,7 @@ from lakeproof.spark.gateway import CATALYST, SOURCES, Gateway
 
 ROW_INDEX = "_tmp_metadata_row_index"  # Spark's reader fills a data column of this name with the row's position
 DELETED, FILE, GROUP = "_lakeproof_deleted", "_lakeproof_file", "_lakeproof_group"
+HIDDEN = ("_lakeproof_", "_tmp_metadata_")  # how the names of columns begin that no user sees
 BITMAP_LIMIT = 256 * 1024 * 1024  # bytes of all bitmaps of a table; they travel with every split
 FILES_LIMIT = 1_000  # files with a bitmap: each costs a few calls to the JVM
 _SHIFT = 40

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from lakeproof.iceberg import predicates as p
 from lakeproof.iceberg.planning import ScanPlan
+from lakeproof.spark.catalyst import trees_of
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.file_index import ScanSource
 from lakeproof.spark.gateway import items_of
@@ -40,7 +41,8 @@ def scans_of(engine: Engine, rows: DataFrame) -> list[ManagedScan]:
         key = node.relation().location().toString().removeprefix("lakeproof ")
         source = engine.scans.sources.get(key)
         if source is not None:
-            found.append(ManagedScan(source, source.planned(source.predicate(node.dataFilters()))))
+            said = source.translated(trees_of(engine.gateway, node.dataFilters())).filter
+            found.append(ManagedScan(source, source.planned(said)))
     return found
 
 

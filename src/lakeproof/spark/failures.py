@@ -14,9 +14,7 @@ from lakeproof.spark.gateway import Gateway
 from lakeproof.sql.lexer import marked
 
 _RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: \w+)?\s*$", re.MULTILINE)
-_NO_SUCH_STATEMENT = re.compile(
-    r"table or view [^\n]*`([^`]*) \(a managed table: use lake\.sql for this statement\)[^\n]* cannot be found"
-)
+_NULL = re.compile(r"\[NOT_NULL_ASSERT_VIOLATION\] NULL value appeared in non-nullable field: (.*?)\s*If the schema")
 _POSITION = re.compile(r"\(?line (\d+), pos (\d+)\)?|line (\d+) pos (\d+)")
 _CONDITION = re.compile(r"\[([A-Z_.]+)\]\s*(.*?)(?:\s*SQLSTATE: \w+|\n\n|$)", re.DOTALL)
 
@@ -38,13 +36,12 @@ def spoken_error(gateway: Gateway, error: Exception, text: str = "") -> Lakeproo
     if own is not None:
         return own
     told = str(error)
-    not_ours = _NO_SUCH_STATEMENT.search(told)
-    if not_ours:
-        hint = "SHOW, DESCRIBE, ALTER, CALL system.…: see the reference of statements"
-        return InvalidInput(f"the managed table `{not_ours.group(1)}` has no such statement", hint=hint)
     raised = _RAISED.search(told)
     if raised:
         return InvalidInput(raised.group(1), hint="nothing was written")
+    null = _NULL.search(told)
+    if null:
+        return InvalidInput(f"column {null.group(1)} may not be null", hint="nothing was written")
     position = _POSITION.search(told)
     place = ""
     if position and text:
@@ -62,7 +59,8 @@ def _sentences(told: str, error: Exception) -> tuple[str, str]:
     else:
         lines = [line for line in told.splitlines() if line.strip() and not line.startswith(("\tat ", "Traceback"))]
         said = lines[0] if lines else type(error).__name__
-    said = " ".join(re.split(r"; line \d+ pos \d+", said)[0].split())
+    said = " ".join(re.split(r"; line \d+ pos \d+|;\n", said)[0].split())  # then come the place and the plan
+    said = said.replace("the table ``", "the table")  # Spark's rules for assignments know no name
     first, _, rest = re.sub(r"([.:?]) (?=[A-Z])", r"\1\0", said, count=1).partition("\0")
     hint = "" if rest.startswith("Verify the spelling") else rest
     return first.rstrip(".:"), hint[:300]

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakeproof.filters import ALWAYS, Expression
 from lakeproof.iceberg.planning import ScanPlan, plan
-from lakeproof.iceberg.predicates import TRUE, BooleanExpression
-from lakeproof.iceberg.types import Table
-from lakeproof.spark.catalyst import conjunction_of, predicate_of
-from lakeproof.spark.gateway import CATALYST, SOURCES, Gateway, JavaProxy, from_java, items_of
+from lakeproof.iceberg.predicates import from_filter
+from lakeproof.iceberg.types import Schema, Table
+from lakeproof.spark.catalyst import Node, Translation, translated, trees_of
+from lakeproof.spark.gateway import CATALYST, SOURCES, Gateway, JavaProxy, from_java
 from lakeproof.spark.paths import SCHEMES, for_spark
 
 _ESCAPED = r'["\\\\\x00-\x1f]'  # what JSON cannot hold as it is
@@ -33,16 +34,23 @@ class Group(NamedTuple):
 
 
 class ScanSource:
-    """One table at one snapshot: plans it once per predicate, from any thread."""
+    """One table at one snapshot: plans it once per filter, from any thread."""
 
     def __init__(
-        self, table: Table, snapshot_id: int | None, columns: Mapping[str, str], key: str, *, at_head: bool
+        self,
+        table: Table,
+        snapshot_id: int | None,
+        columns: Mapping[str, str],
+        key: str,
+        *,
+        schema: Schema,
+        at_head: bool,
     ) -> None:
         self.table, self.snapshot_id, self.columns = table, snapshot_id, columns
         self.key = key  # what makes two sources the same rows
-        self.at_head = at_head  # planned with the current schema, which a snapshot may not have seen yet
+        self.schema, self.at_head = schema, at_head  # planned with a schema that the snapshot may not have seen yet
         self.last: ScanPlan | None = None
-        self._plans: OrderedDict[str, ScanPlan] = OrderedDict()
+        self._plans: OrderedDict[Expression, ScanPlan] = OrderedDict()
         self._lock = threading.Lock()
 
     @property
@@ -50,31 +58,28 @@ class ScanSource:
         """The table's name."""
         return ".".join(self.table.name())
 
-    def planned(self, predicate: BooleanExpression = TRUE) -> ScanPlan:
+    def planned(self, row_filter: Expression = ALWAYS) -> ScanPlan:
         """The files that may hold a matching row."""
         with self._lock:
-            found = self._plans.get(str(predicate))
+            found = self._plans.get(row_filter)
             if found is None:
-                found = self._plans[str(predicate)] = self._plan(predicate)
+                found = self._plans[row_filter] = self._plan(row_filter)
                 while len(self._plans) > 16:
                     self._plans.popitem(last=False)
             self.last = found
             return found
 
-    def _plan(self, predicate: BooleanExpression) -> ScanPlan:
+    def _plan(self, row_filter: Expression) -> ScanPlan:
+        predicate = from_filter(row_filter, self.schema)
         return plan(self.table, predicate, snapshot_id=None if self.at_head else self.snapshot_id, case_sensitive=True)
 
     def spelled(self, columns: Mapping[str, str]) -> ScanSource:
         """The same source for a relation that spells its columns in another way."""
-        return ScanSource(self.table, self.snapshot_id, columns, self.key, at_head=self.at_head)
+        return ScanSource(self.table, self.snapshot_id, columns, self.key, schema=self.schema, at_head=self.at_head)
 
-    def predicate(self, filters: Any) -> BooleanExpression:
-        """Spark's filters as a predicate on this table."""
-        return self.predicate_of(items_of(filters))
-
-    def predicate_of(self, filters: Iterable[Any]) -> BooleanExpression:
-        """The same, of single expressions."""
-        return predicate_of(filters, self.columns)
+    def translated(self, trees: Iterable[Node]) -> Translation:
+        """Spark's conditions on this scan as a filter on the table."""
+        return translated(trees, self.columns)
 
 
 class HandedOver:
@@ -135,7 +140,7 @@ class ManagedFileIndex(JavaProxy):
     @from_java
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:
         """The files to read. Hidden columns are never filtered by the user, so `partition_filters` say nothing."""
-        planned = self.source.planned(conjunction_of(self.gateway, data_filters, self.source.columns))
+        planned = self.source.planned(self.source.translated(trees_of(self.gateway, data_filters)).filter)
         if type(self) is not ManagedFileIndex:  # the others know more than the snapshot says
             return directories(self.gateway, planned.files, self.groups(planned))
         handed = self.gateway.once("handed over", lambda: HandedOver(self.gateway))

@@ -124,6 +124,10 @@ class Gateway:
         """An immutable Scala map."""
         return self.jvm.PythonUtils.toScalaMap(items)
 
+    def java_map(self, scala_map: Any) -> dict[Any, Any]:
+        """A Scala map as a dictionary."""
+        return dict(self.jvm.scala.jdk.javaapi.CollectionConverters.asJava(scala_map))
+
     def some(self, item: Any) -> Any:
         """A Scala Some."""
         return self.jvm.scala.Some(item)
@@ -144,8 +148,11 @@ class Gateway:
         return self._schemas.get(text, lambda: self.named("org.apache.spark.sql.types.DataType").fromJson(text))
 
     def hidden_field(self, owner: Any, name: str) -> Any:
-        """The value of a private field."""
-        field = owner.getClass().getDeclaredField(name)
+        """The value of a private field, of the object's class or of one above it."""
+        kind = owner.getClass()
+        while name not in {field.getName() for field in kind.getDeclaredFields()}:
+            kind = kind.getSuperclass()
+        field = kind.getDeclaredField(name)
         field.setAccessible(True)
         return field.get(owner)
 

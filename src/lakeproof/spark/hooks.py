@@ -1,8 +1,9 @@
 """Plain PySpark on a connected session: the few calls that never ask the session's catalog are caught by name.
 
-`SparkSession.sql` sees statements that Spark's parser does not know; `saveAsTable` would make a table of Spark's own
-beside a managed one; two ways to overwrite partitions never hand over a DataFrame. On any other session these methods
-do what they always did.
+`SparkSession.sql` sees statements that Spark's parser does not know, and UPDATE, DELETE and MERGE, which Spark would
+not let us run; so does `mergeInto`. `saveAsTable` would make a table of Spark's own beside a managed one; two ways to
+overwrite partitions never hand over a DataFrame; a reader's options never reach the catalog. On any other session these
+methods do what they always did.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
+from pyspark.sql.merge import MergeIntoWriter
 from pyspark.sql.readwriter import DataFrameWriterV2
+from pyspark.sql.sql_formatter import SQLStringFormatter
 
 from lakeproof.errors import InvalidInput
 from lakeproof.spark.engine import Append, Overwrite, OverwritePartitions
-from lakeproof.spark.names import managed
+from lakeproof.spark.names import managed, under_its_name
+from lakeproof.spark.options import reader_options, refuse_write_options, scan_with
 from lakeproof.spark.run import Runner
 
 _runners: list[Runner] = []
@@ -28,6 +32,10 @@ _original_save: Callable[..., None] = DataFrameWriter.saveAsTable
 _original_insert: Callable[..., None] = DataFrameWriter.insertInto
 _original_init: Callable[..., None] = DataFrameWriterV2.__init__
 _original_partitions: Callable[..., None] = DataFrameWriterV2.overwritePartitions
+_original_replace: Callable[..., None] = DataFrameWriterV2.replace
+_original_create_or_replace: Callable[..., None] = DataFrameWriterV2.createOrReplace
+_original_merge: Callable[..., None] = MergeIntoWriter.merge
+_original_table: Callable[..., DataFrame] = DataFrameReader.table
 
 
 def spark_sql(session: SparkSession) -> Callable[..., DataFrame]:
@@ -61,15 +69,68 @@ def _install() -> None:
     DataFrameWriter.insertInto = _insert_into
     DataFrameWriterV2.__init__ = _init_writer
     DataFrameWriterV2.overwritePartitions = _overwrite_partitions
+    DataFrameWriterV2.replace = _replace
+    DataFrameWriterV2.createOrReplace = _create_or_replace
+    MergeIntoWriter.merge = _merge
+    DataFrameReader.table = _read_table
 
 
 @functools.wraps(_original_sql)
 def _sql(self: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:
     runner = runner_of(self)
-    if runner is None or kwargs:
+    if runner is None:
         return _original_sql(self, sqlQuery, args, **kwargs)
+    formatter = SQLStringFormatter(self)
+    try:
+        text = formatter.format(sqlQuery, **kwargs) if kwargs else sqlQuery
+        with own_errors(runner):
+            return runner.run(text, args)
+    finally:
+        if kwargs:
+            formatter.clear()
+
+
+@functools.wraps(_original_merge)
+def _merge(self: Any) -> None:
+    runner = runner_of(self._spark)
+    if runner is None:
+        return _original_merge(self)
     with own_errors(runner):
-        return runner.run(sqlQuery, args=args) if args is not None else runner.run(sqlQuery)
+        if runner.merge(self._jwriter.mergeCommand()):
+            return None
+    return _original_merge(self)
+
+
+@functools.wraps(_original_table)
+def _read_table(self: Any, tableName: str) -> DataFrame:
+    runner = runner_of(self._spark)
+    options = {} if runner is None else reader_options(runner.engine.gateway, self._jreader)
+    table = managed(runner.engine, tableName) if runner is not None and options else None
+    if runner is None or table is None:
+        return _original_table(self, tableName)
+    return under_its_name(runner.engine, table, scan_with(runner.engine, table, options).rows)
+
+
+@functools.wraps(_original_replace)
+def _replace(self: Any) -> None:
+    _refuse_replacing(self)
+    return _original_replace(self)
+
+
+@functools.wraps(_original_create_or_replace)
+def _create_or_replace(self: Any) -> None:
+    _refuse_replacing(self)
+    return _original_create_or_replace(self)
+
+
+def _refuse_replacing(writer: Any) -> None:
+    runner = runner_of(writer._spark)
+    if runner is not None and managed(runner.engine, writer._lakeproof_table) is not None:
+        raise InvalidInput(
+            "replacing a managed table would lose its history",
+            place=f"table {writer._lakeproof_table}",
+            hint="use overwrite(lit(True)) or INSERT OVERWRITE, or drop the table first",
+        )
 
 
 @functools.wraps(_original_save)
@@ -82,6 +143,7 @@ def _save_as_table(self: Any, name: str, format: Any = None, mode: Any = None, *
     chosen = str(self._jwrite.curmode().toString())
     if chosen == "ErrorIfExists":
         raise InvalidInput(f"there is already a table `{name}`", hint="say mode('append') or mode('overwrite')")
+    refuse_write_options(table, reader_options(runner.engine.gateway, self._jwrite))
     with own_errors(runner):
         if chosen != "Ignore":
             runner.engine.write(table, self._df, Append() if chosen == "Append" else Overwrite())
@@ -112,6 +174,7 @@ def _overwrite_partitions(self: Any) -> None:
     table = None if runner is None else managed(runner.engine, self._lakeproof_table)
     if runner is None or table is None:
         return _original_partitions(self)
+    refuse_write_options(table, reader_options(runner.engine.gateway, self._jwriter))
     with own_errors(runner):
         runner.engine.write(table, self._df, OverwritePartitions())
     return None

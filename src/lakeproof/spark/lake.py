@@ -11,24 +11,26 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource
 
 from lakeproof.errors import InvalidInput
-from lakeproof.filters import Expression
+from lakeproof.filters import ALWAYS
 from lakeproof.iceberg.catalogs import DEFAULT_URI, DEFAULT_WAREHOUSE, open_catalog
 from lakeproof.iceberg.planning import ScanPlan
 from lakeproof.iceberg.planning import plan as planned
-from lakeproof.iceberg.predicates import TRUE, from_filter
+from lakeproof.iceberg.predicates import from_filter
 from lakeproof.iceberg.types import Table
 from lakeproof.iceberg.views import view
+from lakeproof.spark.analysis import Arguments
 from lakeproof.spark.catalog import install
+from lakeproof.spark.catalyst import Translation
 from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode
 from lakeproof.spark.explaining import ManagedScan, scans_of
 from lakeproof.spark.failures import spoken
 from lakeproof.spark.gateway import Gateway
 from lakeproof.spark.hooks import hook, runner_of, spark_sql, unhook
 from lakeproof.spark.names import qualified
+from lakeproof.spark.row_level.asked import filter_from_text
 from lakeproof.spark.run import Runner
 from lakeproof.spark.session import build_session, made_ready
 from lakeproof.sql import split
-from lakeproof.sql.predicates import predicate_from_text
 
 
 def connect(
@@ -67,21 +69,24 @@ class Lake:
         """What statements run on."""
         return self._engine
 
-    def sql(self, text: str) -> DataFrame:
-        """The result of the statement (of the last, if there are several); mistakes are errors of ours, not Spark's."""
+    def sql(self, text: str, args: Arguments | None = None) -> DataFrame:
+        """The result of the statement (of the last, if there are several); mistakes are errors of ours, not Spark's.
+
+        `args` are the values of its parameters, as `SparkSession.sql` takes them: by name, or in order.
+        """
         pieces = split(text)
         if not pieces:
             raise InvalidInput("there is no statement in this text")
         for piece in pieces[:-1]:
-            self._run(piece.text)
-        return self._run(pieces[-1].text)
+            self._run(piece.text, args)
+        return self._run(pieces[-1].text, args)
 
-    def _run(self, text: str) -> DataFrame:
+    def _run(self, text: str, args: Arguments | None) -> DataFrame:
         with spoken(self._engine.gateway, text):
             if runner_of(self.spark) is self._runner:
-                return self._runner.run(text)
+                return self._runner.run(text, args)
             with self._engine.within():  # the session was connected to another lake since
-                return self._runner.run(text)
+                return self._runner.run(text, args)
 
     def collect(self, rows: DataFrame) -> list[Any]:
         """The rows of a result; what goes wrong while they are computed is an error of ours too."""
@@ -152,10 +157,8 @@ class LakeTable:
     def plan(self, sql_predicate: str | None = None) -> TablePlan:
         """The files that a scan with this predicate reads, from metadata alone."""
         table = self._table()
-        chosen: Expression | None = None
-        if sql_predicate is not None:
-            chosen = predicate_from_text(sql_predicate, place=f"predicate `{sql_predicate}`")
-        found = planned(table, TRUE if chosen is None else from_filter(chosen, table.schema()))
+        chosen = ALWAYS if sql_predicate is None else self._chosen(table, sql_predicate).filter
+        found = planned(table, from_filter(chosen, table.schema()))
         columns = [found.files[name].to_pylist() for name in ("path", "size", "record_count")]
         files = tuple(PlannedFile(*row) for row in zip(*columns, strict=True))
         return TablePlan(files, found.files_seen, found)
@@ -174,8 +177,20 @@ class LakeTable:
 
     def overwrite(self, rows: DataFrame, sql_predicate: str | None = None, *, branch: str = "main") -> int | None:
         """Replace all rows, or those of a predicate that selects whole files."""
-        mode = Overwrite() if sql_predicate is None else Overwrite(predicate_from_text(sql_predicate))
-        return self._write(rows, mode, branch)
+        if sql_predicate is None:
+            return self._write(rows, Overwrite(), branch)
+        chosen = self._chosen(self._table(), sql_predicate)
+        if not chosen.exact:
+            raise InvalidInput(
+                "this predicate does not choose whole files",
+                place=f"predicate `{sql_predicate}`",
+                hint="compare partition columns with literals",
+            )
+        return self._write(rows, Overwrite(chosen.filter), branch)
+
+    def _chosen(self, table: Table, sql_predicate: str) -> Translation:
+        with spoken(self._engine.gateway, sql_predicate):
+            return filter_from_text(self._engine, table, sql_predicate)
 
     def overwrite_partitions(self, rows: DataFrame, *, branch: str = "main") -> int | None:
         """Replace the partitions that the rows lie in."""

@@ -19,7 +19,9 @@ def local_rows(session: SparkSession, rows: Sequence[Sequence[Any]], schema: spa
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(kinds)
     arrays = [pa.array(list(column), kind) for column, kind in zip(columns, kinds.types, strict=True)]
     names = [f"column {number}" for number in range(len(kinds))]
-    return session.createDataFrame(pa.Table.from_arrays(arrays, names)).toDF(*kinds.names)
+    # Without a schema a time that has no zone would be taken for one of the session's.
+    shown = spark.StructType([spark.StructField(n, f.dataType, True) for n, f in zip(names, schema, strict=True)])
+    return session.createDataFrame(pa.Table.from_arrays(arrays, names), shown).toDF(*kinds.names)
 
 
 def texts(session: SparkSession, names: Sequence[str], rows: Sequence[Sequence[str | None]]) -> DataFrame:

@@ -20,6 +20,8 @@ from pyspark.sql import types as spark
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.planning import ScanPlan
 from lakeproof.iceberg.types import PartitionField, Schema, Table
+from lakeproof.spark.catalyst import trees_of
+from lakeproof.spark.columns import named_column
 from lakeproof.spark.file_index import ManagedFileIndex, ScanSource
 from lakeproof.spark.gateway import CATALYST, SOURCES, Gateway, from_java, items_of
 from lakeproof.spark.shows import human
@@ -80,7 +82,7 @@ class NamedColumn(NamedTuple):
         """The column under its own name and type."""
         if self.read is None:
             return F.lit(None).cast(self.type).alias(self.name)
-        return F.col(f"`{self.read.name}`").alias(self.name, metadata={})
+        return named_column(self.read.name).alias(self.name, metadata={})
 
 
 def named_columns(schema: Schema, table: Table, portion: Portion) -> list[NamedColumn]:
@@ -151,8 +153,8 @@ class AdoptedFileIndex(ManagedFileIndex):
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:
         """Spark does not look again at filters on these columns, so they are decided here, by its own evaluation."""
         filters = list(items_of(partition_filters))
-        predicate = self.source.predicate_of([*filters, *items_of(data_filters)])
-        planned = self.source.planned(predicate)
+        trees = [*trees_of(self.gateway, partition_filters), *trees_of(self.gateway, data_filters)]
+        planned = self.source.planned(self.source.translated(trees).filter)
         found = self.gateway.jvm.java.util.ArrayList()
         for texts, files in self._by_constants(planned).items():
             values = dict(zip(self.fields, texts, strict=True))

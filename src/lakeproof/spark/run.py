@@ -6,32 +6,45 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS
-from lakeproof.iceberg.answers import column_range, count_rows
 from lakeproof.iceberg.operations import delete_where
 from lakeproof.iceberg.types import Table
 from lakeproof.spark import ddl, shows
+from lakeproof.spark.analysis import Analyzer, Arguments, ParsedCommand, ParsedInsert
 from lakeproof.spark.catalog import lowered
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.explaining import explained
 from lakeproof.spark.instants import epoch_millis
 from lakeproof.spark.local_rows import local_rows, texts
-from lakeproof.spark.names import is_known, managed, qualified, refuse_managed_path
+from lakeproof.spark.metadata_answers import answered
+from lakeproof.spark.names import (
+    is_known,
+    managed,
+    managed_target,
+    qualified,
+    refuse_managed_path,
+    refuse_unsupported,
+)
+from lakeproof.spark.options import refuse_options_in
 from lakeproof.spark.procedures import call
 from lakeproof.spark.row_level.insert import run_insert
 from lakeproof.spark.row_level.run import run_row_level
+from lakeproof.spark.row_level.target import analyzer_of
 from lakeproof.sql import parse
 from lakeproof.sql import statements as s
-from lakeproof.sql.aggregates import Question, question
 from lakeproof.sql.parser import asks_for_management, target
 
 _AGGREGATES = re.compile(r"\b(count|min|max)\b", re.IGNORECASE)  # of which metadata may know the answer
+_WITH = re.compile(r"\s*with\b", re.IGNORECASE)
+_OPTIONS = re.compile(r"\bwith\s*\(", re.IGNORECASE)
+_WRITES = re.compile(r"\b(update|delete|merge|insert)\b", re.IGNORECASE)
 _DYNAMIC = "spark.sql.sources.partitionOverwriteMode"
 Sql = Callable[..., DataFrame]
-OnTable = s.Update | s.Delete | s.Merge | s.Alter | s.Drop | s.Truncate | s.Describe | s.Show
+OnTable = s.Alter | s.Drop | s.Truncate | s.Describe | s.Show
 
 
 class Runner:
@@ -40,11 +53,25 @@ class Runner:
     def __init__(self, engine: Engine, spark_sql: Sql) -> None:
         self.engine, self.spark_sql = engine, spark_sql
 
-    def run(self, text: str, *arguments: Any, **named: Any) -> DataFrame:
-        """The result of one statement; `arguments` are those of `SparkSession.sql`."""
+    def run(self, text: str, args: Arguments | None = None) -> DataFrame:
+        """The result of one statement; `args` are the parameters of `SparkSession.sql`."""
+        try:
+            return self._result(text, args)
+        except AnalysisException as error:
+            refuse_unsupported(self.engine, error)
+            raise
+
+    def _result(self, text: str, args: Arguments | None) -> DataFrame:
         statement = self.understood(text)
-        if arguments or named:
-            return self._with_parameters(statement, text, *arguments, **named)
+        match statement:
+            case s.RowLevel(said):
+                return self._row_level(said, args)
+            case s.Query(said):
+                return self._query(said, args)
+            case s.Insert():
+                return self._insert(statement, args)
+        if args:
+            return self._with_parameters(statement, text, args)
         return self._run(statement)
 
     def understood(self, text: str) -> s.Statement:
@@ -57,23 +84,45 @@ class Runner:
                 raise
             return s.Other(text)
 
-    def _with_parameters(self, statement: s.Statement, text: str, *arguments: Any, **named: Any) -> DataFrame:
-        if isinstance(statement, s.Query | s.Other):
-            return self.spark_sql(statement.text, *arguments, **named)
-        if isinstance(statement, s.Insert) and not self._is_dynamic(statement):
-            return self.spark_sql(statement.text, *arguments, **named)
+    def _sql(self, text: str, args: Arguments | None) -> DataFrame:
+        return self.spark_sql(text, args) if args else self.spark_sql(text)
+
+    def _with_parameters(self, statement: s.Statement, text: str, args: Arguments) -> DataFrame:
         name = target(text)
-        if name is not None and managed(self.engine, name) is None:
-            return self.spark_sql(text, *arguments, **named)
+        if isinstance(statement, s.Other) or (name is not None and managed(self.engine, name) is None):
+            return self._sql(text, args)
         raise InvalidInput("this statement takes no parameters", hint="write the values into the text")
+
+    def _row_level(self, text: str, args: Arguments | None) -> DataFrame:
+        """UPDATE, DELETE or MERGE, or an INSERT, as Spark parses it; the table of somebody else is Spark's business."""
+        parsed = self.analyzer.command_of(self.analyzer.parsed(text, args))
+        name = None if parsed is None else managed_target(self.engine, parsed.target)
+        if name is None or parsed is None:
+            return self._sql(text, args)
+        if isinstance(parsed, ParsedInsert):
+            return run_insert(self.engine, name, lambda: self._sql(text, args))
+        run_row_level(self.engine, name, parsed)
+        return self.nothing()
+
+    def merge(self, plan: Any) -> bool:
+        """Run the MERGE that `DataFrame.mergeInto` describes; false: it is not about a managed table."""
+        parsed = self.analyzer.command_of(plan)
+        name = managed_target(self.engine, parsed.target) if isinstance(parsed, ParsedCommand) else None
+        if name is None or not isinstance(parsed, ParsedCommand):
+            return False
+        run_row_level(self.engine, name, parsed)
+        return True
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """Spark's own reading of statements."""
+        return analyzer_of(self.engine)
 
     def _run(self, statement: s.Statement) -> DataFrame:
         match statement:
-            case s.Query(text):
-                return self._query(text)
             case s.AsOf(instant, query):
                 with self.engine.within(as_of_ms=epoch_millis(self.engine.gateway, instant)):
-                    return self._query(query)
+                    return self._query(query, None)
             case s.CreateTable() if ddl.asks_for_managed(statement):
                 ddl.create(self.engine, statement)
                 return self.nothing()
@@ -82,8 +131,6 @@ class Runner:
             case s.InsertDirectory(path, text):
                 refuse_managed_path(self.engine, path)
                 return self.spark_sql(text)
-            case s.Insert():
-                return self._insert(statement)
             case s.Call():
                 return call(self.engine, statement)
             case s.Explain(mode, inner, text):
@@ -93,6 +140,7 @@ class Runner:
             case s.Drop(name) if is_known(self.engine, name):
                 ddl.drop(self.engine, statement)  # even if its metadata cannot be read
                 return self.nothing()
+        assert isinstance(statement, OnTable)
         table = managed(self.engine, statement.table)
         return self.spark_sql(statement.text) if table is None else self._on_managed(statement, table)
 
@@ -113,8 +161,6 @@ class Runner:
                 return shows.properties(session, table)
             case s.Show():
                 return shows.columns(session, table)
-            case s.Update() | s.Delete() | s.Merge():
-                run_row_level(self.engine, qualified(self.engine, statement.table), statement)
         return self.nothing()
 
     def nothing(self) -> DataFrame:
@@ -137,15 +183,15 @@ class Runner:
             return False
         return managed(self.engine, statement.table) is not None
 
-    def _insert(self, statement: s.Insert) -> DataFrame:
+    def _insert(self, statement: s.Insert, args: Arguments | None) -> DataFrame:
         """Spark resolves and casts; a dynamic overwrite is an INSERT INTO that replaces the partitions it writes."""
         if managed(self.engine, statement.table) is None:
-            return self.spark_sql(statement.text)
+            return self._sql(statement.text, args)
         name = qualified(self.engine, statement.table)
         if not self._is_dynamic(statement):
-            return run_insert(self.engine, name, lambda: self.spark_sql(statement.text))
+            return run_insert(self.engine, name, lambda: self._sql(statement.text, args))
         with self.engine.within(dynamic=True):
-            return run_insert(self.engine, name, lambda: self.spark_sql(statement.as_append))
+            return run_insert(self.engine, name, lambda: self._sql(statement.as_append, args))
 
     def _explain(self, mode: str, inner: str, text: str) -> DataFrame:
         statement = self.understood(inner)
@@ -159,39 +205,11 @@ class Runner:
         said = explained(self.engine, rows, mode)
         return texts(self.engine.gateway.spark, ("plan",), [(said,)])
 
-    def _query(self, text: str) -> DataFrame:
-        rows = self.spark_sql(text)
-        asked = question(text) if _AGGREGATES.search(text) else None
-        table = None if asked is None else managed(self.engine, asked.table)
-        if asked is None or table is None or self._is_temporary(asked.table):
-            return rows
-        values = answers(self.engine, table, asked)
+    def _query(self, text: str, args: Arguments | None) -> DataFrame:
+        if _WITH.match(text) and _WRITES.search(text):  # a command may stand below its CTEs
+            return self._row_level(text, args)
+        if _OPTIONS.search(text):
+            refuse_options_in(text, lambda name: managed(self.engine, name) is not None)
+        rows = self._sql(text, args)
+        values = answered(self.engine, rows) if _AGGREGATES.search(text) else None
         return rows if values is None else local_rows(self.engine.gateway.spark, [values], rows.schema)
-
-    def _is_temporary(self, name: str) -> bool:
-        """Whether a temporary view hides the table."""
-        return "." not in name and bool(
-            self.engine.gateway.session.sessionState().catalog().getTempView(name).isDefined()
-        )
-
-
-def answers(engine: Engine, table: Table, asked: Question) -> tuple[Any, ...] | None:
-    """The values of a question from metadata alone, or `None` where the rows must be read."""
-    snapshot_id = engine.scan(table).source.snapshot_id
-    if snapshot_id is None:
-        return None
-    values: list[Any] = []
-    for function, column in asked.aggregates:
-        if column is None:
-            try:
-                values.append(count_rows(table, asked.where, snapshot_id=snapshot_id))
-            except InvalidInput:  # the filter compares in a way that only Spark understands
-                return None
-            if values[-1] is None:
-                return None
-            continue
-        found = column_range(table, column, snapshot_id=snapshot_id)
-        if found is None:
-            return None
-        values.append(found.smallest if function == "min" else found.largest)
-    return tuple(values)

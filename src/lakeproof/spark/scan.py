@@ -62,7 +62,7 @@ class Scans:
             at_head = snapshot_id == (None if head is None else head.snapshot_id) and schema == table.schema()
             planning = table.schema() if at_head else _schema_at(table, snapshot_id)
             known = metadata_names(scan_columns(schema, history_of(table)), planning)
-            found = self.sources[key] = ScanSource(table, snapshot_id, known, key, at_head=at_head)
+            found = self.sources[key] = ScanSource(table, snapshot_id, known, key, schema=planning, at_head=at_head)
             while len(self.sources) > 200:
                 self.sources.popitem(last=False)
         self.sources.move_to_end(key)

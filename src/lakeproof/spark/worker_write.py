@@ -12,6 +12,7 @@ from pyspark.util import PythonEvalType
 
 from lakeproof.iceberg.statistics import WrittenFile
 from lakeproof.iceberg.types import Table
+from lakeproof.spark.columns import named_column
 from lakeproof.spark.transforms import decoded
 
 ROWS_PER_GROUP = 256 * 1024
@@ -49,7 +50,7 @@ def map_in_arrow(rows: DataFrame, function: Any, result: str) -> DataFrame:
     udf = UserDefinedFunction(
         function, returnType=spark.StructType.fromDDL(result), evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF
     )
-    columns = udf(*[rows[f"`{name}`"] for name in rows.columns])._jc
+    columns = udf(*[named_column(name) for name in rows.columns])._jc
     return DataFrame(rows._jdf.mapInArrow(columns, False, None), rows.sparkSession)
 
 

@@ -10,11 +10,12 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from lakeproof.errors import InvalidInput
-from lakeproof.filters import ALWAYS, NEVER, Compare, Expression, In, IsNull, all_of, any_of, negated
+from lakeproof.filters import ALWAYS, NEVER, Expression, IsNull, all_of, any_of
 from lakeproof.iceberg.types import Table
-from lakeproof.spark.catalyst import Unsaid, parsed
+from lakeproof.spark.catalyst import Untranslatable, comparison, membership, null_safe, parsed
 from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode
 from lakeproof.spark.gateway import CONNECTOR, Gateway, JavaProxy, from_java
+from lakeproof.spark.options import refuse_write_options
 from lakeproof.spark.row_level.insert import insert
 from lakeproof.spark.types import to_spark_schema
 
@@ -82,8 +83,10 @@ class WritableTable(JavaProxy):
         made = gateway.list_of(kind, "java.util.HashSet")
         return gateway.once("capabilities", lambda: gateway.built(json.dumps(_CAPABILITIES), made))
 
+    @from_java
     def newWriteBuilder(self, info: Any) -> WriteBuilder:
         """A write begins."""
+        refuse_write_options(self.table, dict(info.options().asCaseSensitiveMap()))
         return WriteBuilder(self.engine, self.table)
 
     @from_java
@@ -201,38 +204,36 @@ class Insertable(JavaProxy):
         implements = ["org.apache.spark.sql.sources.InsertableRelation"]  # noqa: RUF012
 
 
-def filter_of(predicate: Any) -> Expression:
-    """A predicate of Spark's connector interface as a filter; one that cannot be said exactly is refused."""
+def filter_of(predicate: Any, truth: bool = True) -> Expression:
+    """Where a predicate of Spark's connector interface is true, or false; one that cannot be said is refused."""
     name, children = predicate.name(), list(predicate.children())
     if name in ("AND", "OR"):
-        parts = [filter_of(child) for child in children]
-        return all_of(parts) if name == "AND" else any_of(parts)
+        parts = [filter_of(child, truth) for child in children]
+        return all_of(parts) if (name == "AND") == truth else any_of(parts)
     if name == "NOT":
-        return negated(filter_of(children[0]))
+        return filter_of(children[0], not truth)
     if name in ("ALWAYS_TRUE", "ALWAYS_FALSE"):
-        return ALWAYS if name == "ALWAYS_TRUE" else NEVER
+        return ALWAYS if (name == "ALWAYS_TRUE") == truth else NEVER
     try:
-        return _leaf(name, children)
-    except (Unsaid, AttributeError):
+        return _leaf(name, children, truth)
+    except (Untranslatable, AttributeError):
         raise InvalidInput(
             f"rows cannot be overwritten by `{predicate.toString()}`", hint="compare partition columns with literals"
         ) from None
 
 
-def _leaf(name: str, children: Sequence[Any]) -> Expression:
+def _leaf(name: str, children: Sequence[Any], truth: bool) -> Expression:
     column = ".".join(children[0].fieldNames())
     if name in ("IS_NULL", "IS_NOT_NULL"):
-        return IsNull(column, negative=name == "IS_NOT_NULL")
+        return IsNull(column, negative=(name == "IS_NULL") != truth)
     if name == "IN":
-        return In(column, tuple(_literal(child) for child in children[1:]))
+        return membership(column, [_literal(child) for child in children[1:]], truth)
     value = _literal(children[1])
     if name == "<=>":
-        return IsNull(column) if value is None else Compare(column, "=", value)
-    if name in ("=", "<", "<=", ">", ">="):
-        return Compare(column, name, value)
+        return null_safe(column, value, truth)
     if name == "<>":
-        return Compare(column, "!=", value)
-    raise Unsaid(name)
+        name, truth = "=", not truth
+    return comparison(column, name, value, truth)
 
 
 def _literal(node: Any) -> Any:

@@ -23,6 +23,7 @@ from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.add_files import NAME_MAPPING
 from lakeproof.iceberg.dependencies import Dependency, table_dependencies
 from lakeproof.iceberg.statistics import WrittenFile, data_files_from_footers
+from lakeproof.iceberg.tables import column_path
 from lakeproof.iceberg.types import (
     DataFile,
     DateType,
@@ -34,6 +35,7 @@ from lakeproof.iceberg.types import (
     Schema,
     Table,
 )
+from lakeproof.spark.columns import named_column
 from lakeproof.spark.gateway import SOURCES, Gateway
 from lakeproof.spark.local_write import local_files
 from lakeproof.spark.paths import for_spark, from_spark
@@ -120,7 +122,7 @@ def tagged(rows: DataFrame, table: Table, *, checked: bool = True, more: Sequenc
     columns = {field.name: _typed(names[field.name], kinds, field) for field in fields}
     if dependencies:
         rows = rows.select(*[columns[field.name].alias(field.name) for field in fields], *more)
-        columns = {field.name: F.col(f"`{field.name}`") for field in fields}
+        columns = {field.name: named_column(field.name) for field in fields}
     for dependency in dependencies:
         source = schema.find_field(dependency.source, case_sensitive=False)
         destination = schema.find_field(dependency.destination, case_sensitive=False)
@@ -154,7 +156,7 @@ def _typed(name: str, kinds: Mapping[str, spark.DataType], field: spark.StructFi
 
 
 def _expected(dependency: Dependency, source: NestedField, destination: NestedField) -> Column:
-    value = transformed(F.col(f"`{source.name}`"), dependency.transform, source.field_type)
+    value = transformed(named_column(source.name), dependency.transform, source.field_type)
     if dependency.transform == "day" and isinstance(destination.field_type, DateType):
         return F.date_from_unix_date(value)
     return value.cast(_spark_type(destination))
@@ -165,7 +167,7 @@ def _broken(dependency: Dependency) -> str:
 
 
 def _shown(field: NestedField) -> Column:
-    value = F.coalesce(F.col(f"`{field.name}`").cast("string"), F.lit("null"))
+    value = F.coalesce(named_column(field.name).cast("string"), F.lit("null"))
     return F.concat(F.lit(f"{field.name} = "), value)
 
 
@@ -194,7 +196,7 @@ def partition_columns(spec: PartitionSpec, schema: Schema) -> list[Column]:
     columns = []
     for field in spec.fields:
         kind = schema.find_type(field.source_id)
-        source = F.col(".".join(f"`{part}`" for part in str(schema.find_column_name(field.source_id)).split(".")))
+        source = named_column(*column_path(schema, field.source_id))
         value = transformed(source, str(field.transform), kind)
         columns.append(encoded(value, str(field.transform), kind).alias(f"{_PART}{field.name}"))
     return columns

@@ -10,7 +10,6 @@ from lakeproof.sql.alter import alter
 from lakeproof.sql.create import create
 from lakeproof.sql.cursor import Cursor
 from lakeproof.sql.lexer import split, tokens_of
-from lakeproof.sql.row_level import delete, merge, update
 from lakeproof.sql.statements import (
     Argument,
     AsOf,
@@ -23,6 +22,7 @@ from lakeproof.sql.statements import (
     Literal,
     Other,
     Query,
+    RowLevel,
     Show,
     Statement,
     Truncate,
@@ -215,9 +215,9 @@ _READERS: dict[str, Callable[[Cursor], Statement]] = {
     "replace": create,
     "insert": _insert,
     "as": _as_of,
-    "update": update,
-    "delete": delete,
-    "merge": merge,
+    "update": lambda cursor: RowLevel(cursor.text),
+    "delete": lambda cursor: RowLevel(cursor.text),
+    "merge": lambda cursor: RowLevel(cursor.text),
     "alter": alter,
     "drop": _drop,
     "truncate": _truncate,

@@ -72,47 +72,10 @@ class AsOf(NamedTuple):
     text: str
 
 
-class Update(NamedTuple):
-    """UPDATE, with assignments and condition as SQL text."""
+class RowLevel(NamedTuple):
+    """UPDATE, DELETE or MERGE: what it means is for Spark to say, or for `row_commands` where there is no Spark."""
 
-    table: str
     text: str
-    alias: str | None = None
-    assignments: tuple[tuple[str, str], ...] = ()
-    where: str | None = None
-
-
-class Delete(NamedTuple):
-    """DELETE, with its condition as SQL text."""
-
-    table: str
-    text: str
-    alias: str | None = None
-    where: str | None = None
-
-
-class MergeClause(NamedTuple):
-    """WHEN …: `when` is matched, not matched or not matched by source; `action` update, delete or insert.
-
-    `assignments` are (column, value) as SQL text; none of them with update or insert means `*`.
-    """
-
-    when: str
-    action: str
-    condition: str | None = None
-    assignments: tuple[tuple[str, str], ...] = ()
-
-
-class Merge(NamedTuple):
-    """MERGE INTO, with source, condition and clauses as SQL text."""
-
-    table: str
-    text: str
-    alias: str | None = None
-    source: str = ""
-    source_alias: str | None = None
-    on: str = ""
-    clauses: tuple[MergeClause, ...] = ()
 
 
 class AddColumn(NamedTuple):
@@ -284,9 +247,7 @@ Statement = (
     | InsertDirectory
     | Query
     | AsOf
-    | Update
-    | Delete
-    | Merge
+    | RowLevel
     | Alter
     | Drop
     | Truncate

@@ -6,15 +6,16 @@ They become the conflict filter (which concurrent rows would have mattered) and 
 
 from __future__ import annotations
 
+import datetime as dt
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as spark
 
 from lakeproof.filters import (
-    ALWAYS,
     NEVER,
     Always,
     And,
@@ -28,25 +29,17 @@ from lakeproof.filters import (
     StartsWith,
     all_of,
     any_of,
-    negated,
 )
-from lakeproof.iceberg import predicates as p
 from lakeproof.iceberg.dependencies import infer, table_dependencies
+from lakeproof.iceberg.predicates import from_filter, to_filter
 from lakeproof.iceberg.types import Table
+from lakeproof.spark.catalyst import Node, Translation, trees_of
+from lakeproof.spark.columns import named_column
+from lakeproof.spark.deletes import HIDDEN
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.file_index import ScanSource
 from lakeproof.spark.gateway import CATALYST, Gateway, items_of
 from lakeproof.spark.row_level.places import PlacedFileIndex
-
-_SIGNS = {
-    "EqualTo": "=",
-    "NotEqualTo": "!=",
-    "LessThan": "<",
-    "LessThanOrEqual": "<=",
-    "GreaterThan": ">",
-    "GreaterThanOrEqual": ">=",
-}
-
 
 _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
@@ -56,6 +49,9 @@ _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 class Asked(NamedTuple):
@@ -85,9 +81,56 @@ def _same_table(source: ScanSource, table: Table) -> bool:
 
 
 def _predicate(engine: Engine, table: Table, source: ScanSource, conjuncts: list[Any]) -> Expression:
-    pushed = source.predicate(engine.gateway.sequence(conjuncts))
-    inferred = infer(pushed, table_dependencies(table), table.schema())
-    return _shortened(all_of([expression_of(pushed), expression_of(inferred)]))
+    trees = trees_of(engine.gateway, engine.gateway.sequence(conjuncts)) if conjuncts else []
+    said = source.translated(trees).filter
+    dependencies = table_dependencies(table)
+    if dependencies:
+        inferred = infer(from_filter(said, table.schema()), dependencies, table.schema())
+        said = all_of([said, to_filter(inferred, table.schema())])
+    return _shortened(said)
+
+
+def filter_from_text(engine: Engine, table: Table, text: str) -> Translation:
+    """A condition of SQL on the table's rows, as Spark reads it: exact where it is all that the filter says."""
+    scan = engine.scan(table)
+    rows = scan.rows.filter(F.expr(text))
+    exact = exact_filter(engine.gateway, scan.source, rows._jdf.queryExecution().optimizedPlan())
+    return Translation(any_of(asked(engine, table, rows).reads), False) if exact is None else Translation(exact, True)
+
+
+def exact_filter(gateway: Gateway, source: ScanSource, plan: Any) -> Expression | None:
+    """The filter that an optimized plan puts on one scan of `source`, and nothing else; `None`: it does more."""
+    conjuncts: list[Any] = []
+    while (kind := plan.nodeName()) in ("Project", "Filter"):
+        if kind == "Filter":
+            conjuncts += _all_conjuncts(plan.condition())
+        plan = plan.child()
+    if kind == "LocalRelation":  # the optimizer found that no row can match
+        return NEVER if plan.data().isEmpty() else None
+    if scanned_key(plan) != source.key:
+        return None
+    trees = trees_of(gateway, gateway.sequence(conjuncts)) if conjuncts else []
+    said = source.translated(tree for tree in trees if not _is_own(tree))
+    return _shortened(said.filter) if said.exact else None
+
+
+def scanned_key(plan: Any) -> str | None:
+    """The key of the one managed scan below projections and filters; `None`: there is something else."""
+    while (kind := plan.nodeName()) in ("Project", "Filter"):
+        plan = plan.child()
+    if kind != "LogicalRelation":
+        return None
+    relation = plan.relation()
+    if relation.getClass().getSimpleName() != "HadoopFsRelation":
+        return None
+    location = str(relation.location().toString())
+    return location.removeprefix("lakeproof ") if location.startswith("lakeproof ") else None
+
+
+def _is_own(tree: Node) -> bool:
+    """Whether a condition is the scan's own: it leaves out deleted rows, and no user can write it."""
+    names = {str(node.fields["name"]) for node in tree.every() if node.kind == "AttributeReference"}
+    return bool(names) and all(name.startswith(HIDDEN) for name in names)
 
 
 def _shortened(expression: Expression) -> Expression:
@@ -122,58 +165,60 @@ def _scans(gateway: Gateway, plan: Any, above: tuple[Any, ...] = ()) -> Iterator
 
 
 def _conjuncts(gateway: Gateway, condition: Any) -> Iterator[Any]:
-    if condition.getClass().getSimpleName() == "And":
-        yield from _conjuncts(gateway, condition.left())
-        yield from _conjuncts(gateway, condition.right())
-    elif not gateway.module(f"{CATALYST}expressions.SubqueryExpression").hasSubquery(condition):
-        yield condition
+    subqueries = gateway.module(f"{CATALYST}expressions.SubqueryExpression")
+    for each in _all_conjuncts(condition):
+        if not subqueries.hasSubquery(each):
+            yield each
 
 
-def expression_of(predicate: Any) -> Expression:
-    """A planning predicate as a value that `commit/` compares; what has no form there may match anything."""
-    kind = type(predicate).__name__
-    if isinstance(predicate, p.AlwaysTrue | p.AlwaysFalse):
-        return ALWAYS if isinstance(predicate, p.AlwaysTrue) else NEVER
-    if isinstance(predicate, p.And | p.Or):
-        parts = [expression_of(predicate.left), expression_of(predicate.right)]
-        return all_of(parts) if isinstance(predicate, p.And) else any_of(parts)
-    if isinstance(predicate, p.Not):
-        return negated(expression_of(predicate.child))
-    if not hasattr(predicate, "term"):
-        return Opaque(str(predicate))
-    column = predicate.term.name
-    if kind in ("IsNull", "NotNull"):
-        return IsNull(column, negative=kind == "NotNull")
-    if kind in ("In", "NotIn"):
-        values = sorted((one.value for one in predicate.literals), key=lambda value: (type(value).__name__, value))
-        return In(column, tuple(values), negative=kind == "NotIn")
-    if kind in ("StartsWith", "NotStartsWith"):
-        return StartsWith(column, predicate.literal.value, negative=kind == "NotStartsWith")
-    if kind in _SIGNS:
-        return Compare(column, _SIGNS[kind], predicate.literal.value)
-    return Opaque(str(predicate))
+def _all_conjuncts(condition: Any) -> list[Any]:
+    if condition.getClass().getSimpleName() != "And":
+        return [condition]
+    return [*_all_conjuncts(condition.left()), *_all_conjuncts(condition.right())]
 
 
-def condition_of(expression: Expression) -> Column:
-    """The expression as a condition of Spark's: true at least where the expression may match."""
+def condition_of(expression: Expression, rows: DataFrame) -> Column:
+    """The filter as a condition on these rows: true at least where the filter may match."""
     match expression:
         case And(parts) | Or(parts):
-            made = condition_of(parts[0])
+            made = condition_of(parts[0], rows)
             for part in parts[1:]:
-                made = made & condition_of(part) if isinstance(expression, And) else made | condition_of(part)
+                one = condition_of(part, rows)
+                made = made & one if isinstance(expression, And) else made | one
             return made
         case Always() | Opaque():
             return F.lit(True)
         case Never():
             return F.lit(False)
-    column = F.col(".".join(f"`{part}`" for part in expression.column.split(".")))
+    column = _column(expression.column, rows.schema)
     match expression:
         case IsNull(_, negative):
             return column.isNotNull() if negative else column.isNull()
         case In(_, values, negative):
-            return ~column.isin(*values) if negative else column.isin(*values)
+            listed = column.isin(*[_literal(value) for value in values])
+            return ~listed if negative else listed
         case StartsWith(_, prefix, negative):
             return ~column.startswith(prefix) if negative else column.startswith(prefix)
         case Compare(_, sign, value):
-            return _COMPARED[sign](column, value)
+            return _COMPARED[sign](column, _literal(value))
     raise AssertionError(expression)
+
+
+def _column(name: str, schema: spark.StructType) -> Column:
+    """A column by its name in the metadata, in which a dot leads into a struct, or is part of a name."""
+    path: list[str] = []
+    inside: Any = schema
+    while name:
+        found = next(each for each in inside.names if name == each or name.startswith(f"{each}."))
+        path.append(found)
+        name, inside = name[len(found) + 1 :], inside[found].dataType
+    return named_column(*path)
+
+
+def _literal(value: Any) -> Column:
+    """A literal of the type that the value had; PySpark would take a time without a zone for one of the session's."""
+    if not isinstance(value, dt.datetime):
+        return F.lit(value)
+    if value.tzinfo is None:
+        return F.lit(value.isoformat(sep=" ")).cast("timestamp_ntz")
+    return F.timestamp_micros(F.lit((value - _EPOCH) // dt.timedelta(microseconds=1)))

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lakeproof.errors import InvalidInput
-from lakeproof.filters import ALWAYS, Expression, bound, columns_of, may_match_file
+from lakeproof.filters import ALWAYS, Expression, columns_of, may_match_file
 from lakeproof.iceberg.types import Table
 from lakeproof.iceberg.values import shape_of
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.row_level.delete import is_exact
+from lakeproof.spark.failures import spoken
+from lakeproof.spark.row_level.asked import filter_from_text
 from lakeproof.spark.row_level.homes import Home, homes_of
 from lakeproof.spark.row_level.rewriting import Piece
-from lakeproof.sql.predicates import predicate_from_text
 
 _SIZE = 512 * 1024 * 1024
 Partition = tuple[int, tuple[Any, ...]]
@@ -71,12 +71,15 @@ def _parsed(name: str, text: str, is_flag: bool) -> bool | int:
     return int(text)
 
 
-def condition(table: Table, where: str | None) -> Expression:
+def condition(engine: Engine, table: Table, where: str | None) -> Expression:
     """The predicate that chooses files; it must be one that statistics can answer."""
-    chosen = ALWAYS if where is None else predicate_from_text(where, place="where")
-    if not is_exact(chosen):
+    if where is None:
+        return ALWAYS
+    with spoken(engine.gateway, where):
+        chosen = filter_from_text(engine, table, where)
+    if not chosen.exact:
         raise InvalidInput("this predicate does not choose files", place="where", hint="compare columns with literals")
-    return bound(chosen, tuple(table.schema().column_names), case_sensitive=False)
+    return chosen.filter
 
 
 def pieces_of(

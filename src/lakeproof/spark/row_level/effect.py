@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from pyspark.sql import DataFrame
 
 from lakeproof.commit import Policy
 from lakeproof.filters import ALWAYS, NEVER, Expression, any_of
 from lakeproof.format import DataFile
-from lakeproof.iceberg.predicates import from_filter
-from lakeproof.spark.engine import Engine
 from lakeproof.spark.row_level.asked import Asked, condition_of
 from lakeproof.spark.row_level.new_rows import NewRows, Read
 from lakeproof.spark.row_level.places import Found, PlacedScan, places_in
@@ -51,7 +48,7 @@ def rows_read(scan: PlacedScan, said: Asked, targets: Found) -> Found:
     """The rows that subqueries read of the command's own table and that it does not write."""
     if not said.reads:
         return {}
-    found = scan.found(places_in(scan.rows.filter(condition_of(any_of(said.reads)))))
+    found = scan.found(places_in(scan.rows.filter(condition_of(any_of(said.reads), scan.rows))))
     return without(found, targets)
 
 
@@ -59,7 +56,7 @@ def amount_read(scan: PlacedScan, said: Asked) -> Read:
     """How much the files hold that the target's predicate leaves."""
     if said.target is None:
         return Read(0, 0)
-    planned = scan.files.source.planned(from_filter(said.target))
+    planned = scan.files.source.planned(said.target)
     return Read(planned.bytes_kept, planned.rows_kept)
 
 
@@ -70,13 +67,3 @@ def without(found: Found, others: Found) -> Found:
         for path, positions in found.items()
     }
     return {path: positions for path, positions in left.items() if len(positions)}
-
-
-def named(engine: Engine, scan: PlacedScan, name: str, alias: str | None) -> DataFrame:
-    """The rows under the name by which the statement speaks of them."""
-    if alias is not None:
-        return scan.rows.alias(alias)
-    gateway = engine.gateway
-    parts = gateway.sequence(["spark_catalog", *name.split(".")])
-    kind = gateway.module("org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias")
-    return gateway.dataframe(kind.apply(parts, scan.rows._jdf.queryExecution().analyzed()))

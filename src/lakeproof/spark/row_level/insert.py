@@ -33,6 +33,7 @@ from lakeproof.iceberg.types import Table
 from lakeproof.iceberg.values import data_file_value
 from lakeproof.spark.engine import Append, Engine, Overwrite, WriteMode
 from lakeproof.spark.leftovers import removed_if_refused
+from lakeproof.spark.options import refuse_staged_writes
 from lakeproof.spark.row_level.asked import Asked, asked, condition_of
 from lakeproof.spark.row_level.homes import dead_rows, homes_of, kept_rows
 from lakeproof.spark.row_level.places import as_rows, head_source, other_files, placed_scan, places_in
@@ -77,6 +78,7 @@ def run_insert(engine: Engine, name: str, run: Callable[[], DataFrame]) -> DataF
 
 def insert(engine: Engine, table: Table, rows: DataFrame, mode: WriteMode) -> Committed:
     """The rows as one snapshot; what the statement read or replaces is followed as the policy says."""
+    refuse_staged_writes(engine, table)
     policy = engine.context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof"))
     said = asked(engine, table, rows)
     by_filter = isinstance(mode, Append) or policy.replaces_by_filter or engine.context.running is None
@@ -166,7 +168,7 @@ def _rows_read(engine: Engine, table: Table, said: Asked) -> Rows:
         dead = dead_rows(engine, table, homes.values())
         return rows_of((path, kept_rows(home, dead)) for path, home in homes.items())
     scan = placed_scan(engine, table)
-    return as_rows(scan.found(places_in(scan.rows.filter(condition_of(wanted)))))
+    return as_rows(scan.found(places_in(scan.rows.filter(condition_of(wanted, scan.rows)))))
 
 
 def insert_isolation(table: Table) -> Isolation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from pyspark import StorageLevel
@@ -14,56 +14,43 @@ from lakeproof.commit import Policy
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS
 from lakeproof.iceberg.types import Table
+from lakeproof.spark.analysis import MATCHED, NOT_MATCHED, NOT_MATCHED_BY_SOURCE, Clause, Meaning, ParsedCommand
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.gateway import items_of
+from lakeproof.spark.row_level import new_rows
 from lakeproof.spark.row_level.asked import Asked, asked
-from lakeproof.spark.row_level.effect import Effect, amount_read, conflict_filter, named, rows_read, without
+from lakeproof.spark.row_level.effect import Effect, amount_read, conflict_filter, rows_read, without
 from lakeproof.spark.row_level.merge_keys import Keys, hinted, keys_of, only_matching
-from lakeproof.spark.row_level.new_rows import FATE, GONE, READ, WRITTEN, Taken, required, take
+from lakeproof.spark.row_level.new_rows import FATE, GONE, READ, WRITTEN, Taken, take
 from lakeproof.spark.row_level.places import PLACE, Found, PlacedScan, placed_scan
-from lakeproof.spark.row_level.update import given_columns
+from lakeproof.spark.row_level.target import meaning_on
 from lakeproof.spark.types import to_spark_schema
-from lakeproof.sql.statements import Merge, MergeClause
 
 _SOURCE, _CLAUSE = "_lakeproof_source", "_lakeproof_clause"
 _PLAIN_NODES = ("LocalRelation", "LogicalRelation", "Range", "Project", "Filter", "Union")
 _LEVEL = StorageLevel.MEMORY_AND_DISK
-_MATCHED, _NEW_KEYS, _NO_SOURCE = "matched", "not matched", "not matched by source"
 
 
-class _Sides(NamedTuple):
-    """The two tables of a MERGE, each under the name by which the statement speaks of it."""
-
-    target: DataFrame
-    target_name: str
-    source: DataFrame
-    source_name: str
-
-
-def merge_effect(engine: Engine, table: Table, name: str, statement: Merge, policy: Policy) -> Effect:
+def merge_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: Policy) -> Effect:
     """The rows that a MERGE rewrites, removes and adds."""
     scan = placed_scan(engine, table)
-    source_name = statement.source_alias or _last_part(statement.source)
-    plain = _query(engine, f"select * from {statement.source}")
+    meant = meaning_on(engine, table, scan.rows, parsed)
+    assert meant.source is not None
+    plain = meant.source
     read_by_source = asked(engine, table, plain).reads
     kept = _kept(plain)
     try:
-        sides = _Sides(
-            named(engine, scan, name, statement.alias),
-            statement.alias or name.rpartition(".")[2],
-            kept.withColumn(_SOURCE, F.lit(True)).alias(source_name),
-            source_name,
-        )
-        rows, at_most = _outcomes(engine, table, sides, statement)
+        rows, at_most = _outcomes(engine, table, scan, meant)
         said = Asked(asked(engine, table, rows, scan.files).target, read_by_source)
         read = amount_read(scan, said)
         read = read._replace(bytes=read.bytes + _bytes(plain))
         taken = take(engine, table, rows, read=read, at_most=read.rows if at_most is None else at_most)
     finally:
-        if kept is not plain:
-            kept.unpersist()
+        if kept:
+            plain.unpersist()
     try:
-        _refuse_ambiguous(taken)
+        if _must_be_unique(meant.clauses):
+            _refuse_ambiguous(taken)
         targets = scan.found(np.concatenate([taken.places[WRITTEN], taken.places[GONE]]))
         reads = _reads(scan, said, taken, targets)
     except BaseException:
@@ -73,91 +60,86 @@ def merge_effect(engine: Engine, table: Table, name: str, statement: Merge, poli
     return Effect(targets, taken.new, reads, wanted)
 
 
-def _outcomes(engine: Engine, table: Table, sides: _Sides, statement: Merge) -> tuple[DataFrame, int | None]:
+def _outcomes(engine: Engine, table: Table, scan: PlacedScan, meant: Meaning) -> tuple[DataFrame, int | None]:
     """One row for each pair that a clause acts on, or that was matched in vain; and about how many have a place."""
-    kinds = {clause.when for clause in statement.clauses}
-    target, keys = sides.target, Keys()
-    if _NO_SOURCE not in kinds:  # rows without a source row do not matter: their files need not be read
-        keys = keys_of(engine, target, sides.source, statement.on)
+    assert meant.source is not None
+    assert meant.condition is not None
+    kinds = {clause.when for clause in meant.clauses}
+    source = meant.source.select("*", F.lit(True).alias(_SOURCE))
+    target, keys = scan.rows, Keys()
+    if NOT_MATCHED_BY_SOURCE not in kinds:  # rows without a source row do not matter: their files need not be read
+        keys = keys_of(engine, target, source, meant.condition)
         target = only_matching(target, keys)
     how = {
         (False, False): "inner",
         (True, False): "right_outer",
         (False, True): "left_outer",
         (True, True): "full_outer",
-    }[_NEW_KEYS in kinds, _NO_SOURCE in kinds]
-    source = hinted(sides.source, keys.rows, preserved=_NEW_KEYS in kinds)
-    joined = target.join(source, F.expr(statement.on), how)
-    chosen = joined.select("*", _clause(statement.clauses).alias(_CLAUSE))
-    matched = F.col(PLACE).isNotNull() & F.col(_SOURCE).isNotNull()
-    kept = chosen.filter(F.col(_CLAUSE).isNotNull() | (matched if _NEW_KEYS in kinds else F.lit(False)))
-    writes = [number for number, clause in enumerate(statement.clauses) if clause.action != "delete"]
+    }[NOT_MATCHED in kinds, NOT_MATCHED_BY_SOURCE in kinds]
+    hinted_source = hinted(source, keys.rows, preserved=NOT_MATCHED in kinds)
+    joined = target.join(hinted_source, meant.condition, how)
+    chosen = joined.select("*", _clause(meant.clauses).alias(_CLAUSE))
+    in_vain = NOT_MATCHED in kinds or _must_be_unique(meant.clauses)
+    matched = _here() & _there() if in_vain else F.lit(False)
+    kept = chosen.filter(F.col(_CLAUSE).isNotNull() | matched)
+    writes = [number for number, clause in enumerate(meant.clauses) if clause.values is not None]
     is_written = F.col(_CLAUSE).isin(*writes) if writes else F.lit(False)
-    fate = F.when(F.col(_CLAUSE).isNull(), READ).when(is_written, WRITTEN).otherwise(GONE)
-    rows = kept.select(*_columns(table, sides, statement.clauses), F.col(PLACE), fate.alias(FATE))
+    fate = F.when(F.col(_CLAUSE).isNull(), READ if NOT_MATCHED in kinds else new_rows.MATCHED)
+    fate = fate.when(is_written, WRITTEN).otherwise(GONE)
+    rows = kept.select(*_columns(table, meant.clauses), F.col(PLACE), fate.alias(FATE))
     return rows, keys.rows
 
 
-def _clause(clauses: Sequence[MergeClause]) -> Column:
+def _here() -> Column:
+    """Whether a joined row has a row of the target."""
+    return F.col(PLACE).isNotNull()
+
+
+def _there() -> Column:
+    """Whether a joined row has a row of the source."""
+    return F.col(_SOURCE).isNotNull()
+
+
+def _clause(clauses: Sequence[Clause]) -> Column:
     """The number of the first clause that applies to a joined row, or null."""
-    here, there = F.col(PLACE).isNotNull(), F.col(_SOURCE).isNotNull()
-    sides = {_MATCHED: here & there, _NEW_KEYS: ~here & there, _NO_SOURCE: here & ~there}
+    sides = {
+        MATCHED: _here() & _there(),
+        NOT_MATCHED: ~_here() & _there(),
+        NOT_MATCHED_BY_SOURCE: _here() & ~_there(),
+    }
     chosen: Any = F
     for number, clause in enumerate(clauses):
-        applies = sides[clause.when]
-        if clause.condition is not None:
-            applies = applies & F.expr(clause.condition)
+        applies = sides[clause.when] if clause.condition is None else sides[clause.when] & clause.condition
         chosen = chosen.when(applies, F.lit(number))
     found: Column = chosen
     return found
 
 
-def _columns(table: Table, sides: _Sides, clauses: Sequence[MergeClause]) -> list[Column]:
+def _columns(table: Table, clauses: Sequence[Clause]) -> list[Column]:
     """Every column of the table after the clause that applies."""
-    values = [_values(table, sides, clause) for clause in clauses]
     columns = []
-    for field in to_spark_schema(table.schema()).fields:
+    for at, field in enumerate(to_spark_schema(table.schema()).fields):
         chosen: Any = F
-        for number, given in enumerate(values):
-            if given is not None:
-                value = given.get(field.name, F.lit(None)).cast(field.dataType)
-                chosen = chosen.when(F.col(_CLAUSE) == number, required(table, field.name, value))
+        for number, clause in enumerate(clauses):
+            if clause.values is not None:
+                chosen = chosen.when(F.col(_CLAUSE) == number, clause.values[at])
         nothing = F.lit(None).cast(field.dataType)
         columns.append((nothing if chosen is F else chosen).alias(field.name))
     return columns
 
 
-def _values(table: Table, sides: _Sides, clause: MergeClause) -> dict[str, Column] | None:
-    """The columns that a clause writes; `None`: it deletes."""
-    if clause.action == "delete":
-        return None
-    names = [field.name for field in table.schema().fields]
-    old = {name: F.col(f"`{sides.target_name}`.`{name}`") for name in names} if clause.action == "update" else {}
-    if not clause.assignments:
-        return {**old, **_from_source(names, sides)}
-    values: dict[str, Column] = dict(old)
-    for name, parts in given_columns(table, clause.assignments, sides.target_name).items():
-        for path, text in parts:
-            values[name] = F.expr(text) if not path else values[name].withField(path, F.expr(text))
-    return values
-
-
-def _from_source(names: Sequence[str], sides: _Sides) -> dict[str, Column]:
-    """`*`: every column of the target from the source's column of that name."""
-    there = {name.lower(): name for name in sides.source.columns if name != _SOURCE}
-    missing = [name for name in names if name.lower() not in there]
-    if missing:
-        raise InvalidInput(
-            f"the source has no column {', '.join(missing)}, which `*` needs", hint="name the columns and their values"
-        )
-    return {name: F.col(f"`{sides.source_name}`.`{there[name.lower()]}`") for name in names}
+def _must_be_unique(clauses: Sequence[Clause]) -> bool:
+    """Whether a row that two source rows match is a mistake: always but where every match deletes, as in Spark."""
+    matched = [clause for clause in clauses if clause.when == MATCHED]
+    if not matched:
+        return False
+    return len(matched) > 1 or matched[0].values is not None or matched[0].condition is not None
 
 
 def _refuse_ambiguous(taken: Taken) -> None:
-    """Two source rows may not both rewrite one row; that both delete it is no contradiction."""
-    rewritten = np.sort(taken.places[WRITTEN])
-    twice = bool(np.any(rewritten[1:] == rewritten[:-1]))
-    if twice or len(np.intersect1d(rewritten, taken.places[GONE])):
+    """Two source rows may not match one row."""
+    matched = np.sort(np.concatenate(taken.places))
+    if np.any(matched[1:] == matched[:-1]):
         raise InvalidInput(
             "two source rows of the MERGE match one row of the table",
             hint="let the source have one row for each key, for example with GROUP BY or row_number()",
@@ -172,13 +154,12 @@ def _reads(scan: PlacedScan, said: Asked, taken: Taken, targets: Found) -> Found
     return left
 
 
-def _query(engine: Engine, text: str) -> DataFrame:
-    return DataFrame(engine.gateway.session.sql(text), engine.gateway.spark)
-
-
-def _kept(source: DataFrame) -> DataFrame:
-    """The source, computed once; what gives the same rows each time need not be kept."""
-    return source if _is_repeatable(source._jdf.queryExecution().optimizedPlan()) else source.persist(_LEVEL)
+def _kept(source: DataFrame) -> bool:
+    """Whether the source is kept by Spark from now on; what gives the same rows each time need not be."""
+    if _is_repeatable(source._jdf.queryExecution().optimizedPlan()):
+        return False
+    source.persist(_LEVEL)
+    return True
 
 
 def _is_repeatable(plan: Any) -> bool:
@@ -195,7 +176,3 @@ def _is_repeatable(plan: Any) -> bool:
 
 def _bytes(source: DataFrame) -> int:
     return int(str(source._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
-
-
-def _last_part(source: str) -> str:
-    return "_lakeproof_using" if source.startswith("(") else source.replace("`", "").rpartition(".")[2]

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lakeproof.spark.columns import named_column
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.gateway import CATALYST, Gateway, items_of
 
@@ -32,7 +33,7 @@ class _Pair(NamedTuple):
 
     target: Any
     source: Any
-    column: str | None
+    column: Column | None
 
 
 class Keys(NamedTuple):
@@ -42,9 +43,9 @@ class Keys(NamedTuple):
     rows: int | None = None
 
 
-def keys_of(engine: Engine, target: DataFrame, source: DataFrame, on: str) -> Keys:
+def keys_of(engine: Engine, target: DataFrame, source: DataFrame, on: Column) -> Keys:
     """The conditions that the equalities `target expression = source expression` of an ON clause allow."""
-    pairs = list(_equalities(target.join(source, F.expr(on), "inner")._jdf.queryExecution().analyzed(), target))
+    pairs = list(_equalities(target.join(source, on, "inner")._jdf.queryExecution().analyzed(), target))
     if not pairs:
         return Keys()
     names = [f"key_{number}" for number in range(len(pairs))]
@@ -63,7 +64,7 @@ def _listed(keys: DataFrame, pairs: Sequence[_Pair], names: Sequence[str]) -> Ke
     few = keys.limit(_FEW_ROWS + 1).toArrow()
     if few.num_rows > _FEW_ROWS or few.group_by(list(names)).aggregate([]).num_rows > MOST_KEYS:
         return None
-    listed = [(pair, few[name]) for pair, name in zip(pairs, names, strict=True) if pair.column]
+    listed = [(pair, few[name]) for pair, name in zip(pairs, names, strict=True) if pair.column is not None]
     return Keys(tuple(_among(pair, values) for pair, values in listed), few.num_rows)
 
 
@@ -85,7 +86,7 @@ def _width(kind: str) -> int:
 def _among(pair: _Pair, values: pa.ChunkedArray) -> Column:
     assert pair.column is not None
     listed = sorted((value for value in pc.unique(values).to_pylist() if value is not None), key=repr)
-    return F.col(pair.column).isin(*listed) if listed else F.lit(False)
+    return pair.column.isin(*listed) if listed else F.lit(False)
 
 
 def _between(engine: Engine, keys: DataFrame, pairs: Sequence[_Pair], names: Sequence[str]) -> Keys:
@@ -96,11 +97,9 @@ def _between(engine: Engine, keys: DataFrame, pairs: Sequence[_Pair], names: Seq
     told = keys.agg(F.count(F.lit(1)).alias("rows"), *found, *bloom).toArrow()
     row = told.drop_columns(["bloom"]).to_pylist()[0] if hashed else told.to_pylist()[0]
     conditions = [
-        F.lit(False)
-        if row[f"min_{name}"] is None
-        else F.col(pair.column).between(row[f"min_{name}"], row[f"max_{name}"])
+        F.lit(False) if row[f"min_{name}"] is None else pair.column.between(row[f"min_{name}"], row[f"max_{name}"])
         for pair, name in zip(pairs, names, strict=True)
-        if pair.column
+        if pair.column is not None
     ]
     if hashed and told["bloom"].null_count == 0:
         conditions.append(_might_contain(engine, told.select(["bloom"]), [pair.target for pair in pairs]))
@@ -177,7 +176,7 @@ def _any_in(expression: Any, own: dict[int, str]) -> bool:
     return any(one in own for one in _ids(expression)) or not expression.deterministic()
 
 
-def _column(expression: Any, own: dict[int, str]) -> str | None:
+def _column(expression: Any, own: dict[int, str]) -> Column | None:
     """The target column behind a plain reference, or behind a cast that only makes a whole number wider."""
     if expression.getClass().getSimpleName() == "Cast":
         kinds = [str(kind.simpleString()) for kind in (expression.child().dataType(), expression.dataType())]
@@ -189,7 +188,7 @@ def _column(expression: Any, own: dict[int, str]) -> str | None:
     if expression.getClass().getSimpleName() != "AttributeReference":
         return None
     name = own.get(expression.exprId().id())
-    return None if name is None else f"`{name}`"
+    return None if name is None else named_column(name)
 
 
 def _output(rows: DataFrame) -> Iterator[Any]:

@@ -7,18 +7,19 @@ until the places are fetched, and then writes them.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeproof.errors import LakeproofError
 from lakeproof.iceberg.delete_files import Positions
 from lakeproof.iceberg.statistics import WrittenFile
 from lakeproof.iceberg.types import Table
+from lakeproof.spark.columns import named_column
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.gateway import Gateway
 from lakeproof.spark.row_level.places import PLACE
@@ -38,8 +39,8 @@ from lakeproof.spark.write import (
 )
 
 FATE = "_lakeproof_fate"
-"""What becomes of a row: it is written (anew, or for the first time), it is gone, or it was only read."""
-WRITTEN, GONE, READ = 0, 1, 2
+"""What becomes of a row: it is written (anew, or for the first time), it is gone, it was read, or merely matched."""
+WRITTEN, GONE, READ, MATCHED = FATES = range(4)
 SMALL_BYTES = 16 * 1024 * 1024
 FEW_ROWS = 250_000  # so many may come to the driver, however much was read for them
 MOST_TOLD = 5_000_000  # places that a write tells on its way: they are objects on the driver's heap
@@ -69,7 +70,7 @@ class NewRows(NamedTuple):
 class Taken(NamedTuple):
     """The places of a query's rows by fate, a place as often as there were rows for it, and the rows to write."""
 
-    places: tuple[Positions, Positions, Positions]
+    places: tuple[Positions, ...]
     new: NewRows | None
 
     def discard(self, gateway: Gateway) -> None:
@@ -119,16 +120,16 @@ def _by_spark(table: Table, rows: DataFrame) -> bool:
     return parquet and not has_collections(rows.schema)
 
 
-def _by_fate(found: pa.Table) -> tuple[Positions, Positions, Positions]:
+def _by_fate(found: pa.Table) -> tuple[Positions, ...]:
     placed = found.filter(pc.is_valid(found[PLACE]))
     places, fates = placed[PLACE].to_numpy(), placed[FATE].to_numpy()
-    return places[fates == WRITTEN], places[fates == GONE], places[fates == READ]
+    return tuple(places[fates == fate] for fate in FATES)
 
 
 def _written_and_told(gateway: Gateway, table: Table, rows: DataFrame) -> Taken:
     """One job; each task of the last stage tells its places when it succeeds, and never twice."""
     told = [
-        *[F.collect_list(F.when(F.col(FATE) == fate, F.col(PLACE))).alias(f"fate_{fate}") for fate in (0, 1, 2)],
+        *[F.collect_list(F.when(F.col(FATE) == fate, F.col(PLACE))).alias(f"fate_{fate}") for fate in FATES],
         F.count_if(F.col(FATE) == WRITTEN).alias("written"),
     ]
     watched = tagged(rows, table, more=[PLACE, FATE]).observe(_TOLD, *told).filter(F.col(FATE) == WRITTEN)
@@ -147,8 +148,8 @@ def _written_and_told(gateway: Gateway, table: Table, rows: DataFrame) -> Taken:
         raise
     if not files:
         remove_folder(gateway, folder)
-    first, gone, read = [heard[f"fate_{fate}"].combine_chunks().flatten().to_numpy() for fate in (0, 1, 2)]
-    return Taken((first, gone, read), NewRows(done=Written(files, folder)) if files else None)
+    places = tuple(heard[f"fate_{fate}"].combine_chunks().flatten().to_numpy() for fate in FATES)
+    return Taken(places, NewRows(done=Written(files, folder)) if files else None)
 
 
 def _heard(gateway: Gateway, written: DataFrame) -> pa.Table:
@@ -169,7 +170,7 @@ def write_new(engine: Engine, table: Table, new: NewRows) -> Written:
     if new.done is not None:
         return new.done
     if new.kept is not None:
-        own = [F.col(f"`{field.name}`") for field in to_spark_schema(table.schema()).fields]
+        own = [named_column(field.name) for field in to_spark_schema(table.schema()).fields]
         return write_rows(engine.gateway, table, new.kept.filter(F.col(FATE) == WRITTEN).select(*own))
     assert new.local is not None
     folder = new_folder(table)
@@ -179,12 +180,3 @@ def write_new(engine: Engine, table: Table, new: NewRows) -> Written:
     except BaseException:
         remove_folder(engine.gateway, folder)
         raise
-
-
-def required(table: Table, name: str, value: Column, when: Any = None) -> Column:
-    """The value of a column that may not be null, where it may not."""
-    field = table.schema().find_field(name)
-    if not field.required:
-        return value
-    missing = value.isNull() if when is None else when & value.isNull()
-    return F.when(missing, F.raise_error(F.lit(f"column {name} may not be null"))).otherwise(value)

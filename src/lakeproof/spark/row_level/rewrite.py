@@ -63,7 +63,7 @@ def rewrite_data_files(engine: Engine, name: str, where: str | None, given: Mapp
         table = engine.load(name)
         require_writable(table)
         options = options_of(table, given)
-        pieces = pieces_of(engine, table, condition(table, where), options, among=among, but=mine)
+        pieces = pieces_of(engine, table, condition(engine, table, where), options, among=among, but=mine)
         engine.context.on_phase(SCANNED)
         lost: list[_Lost] = []
         for batch in _batches(pieces, options):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from lakeproof.commit import Command, Mode, Policy, RunAgain, TableChange
@@ -25,19 +26,25 @@ from lakeproof.iceberg.commit import (
 )
 from lakeproof.iceberg.operations import isolation_of, mode_of
 from lakeproof.iceberg.types import Table
+from lakeproof.spark.analysis import ParsedCommand
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.leftovers import removed_if_refused
+from lakeproof.spark.options import refuse_staged_writes
 from lakeproof.spark.row_level.delete import delete_effect
 from lakeproof.spark.row_level.effect import Effect
 from lakeproof.spark.row_level.merge import merge_effect
 from lakeproof.spark.row_level.update import update_effect
 from lakeproof.spark.row_level.written import Prepared, prepared, unused_files
 from lakeproof.spark.write import remove_folder
-from lakeproof.sql.statements import Delete, Merge, Update
 
 MAX_RERUNS_PROPERTY, DEFAULT_RERUNS = "lakeproof.max-reruns", 5
 _log = logging.getLogger("lakeproof")
-Find = Callable[[Table, Policy], Effect]
+_EFFECTS: dict[Command, Callable[..., Effect]] = {
+    Command.DELETE: delete_effect,
+    Command.UPDATE: update_effect,
+    Command.MERGE: merge_effect,
+}
+Find = Callable[..., Effect]
 
 
 class Done(NamedTuple):
@@ -48,14 +55,15 @@ class Done(NamedTuple):
     retries: int = 0
 
 
-def run_row_level(engine: Engine, name: str, statement: Update | Delete | Merge) -> Done:
-    """The statement as one snapshot of the table `name`."""
-    command, find = _understood(engine, name, statement)
+def run_row_level(engine: Engine, name: str, parsed: ParsedCommand) -> Done:
+    """The command as one snapshot of the table `name`."""
+    command, find = parsed.command, partial(_EFFECTS[parsed.command], engine, parsed=parsed)
     command_id, reruns = str(uuid.uuid4()), 0
     fallback: Mode | None = None
     while True:
         table = engine.load(name)
         require_writable(table)
+        refuse_staged_writes(engine, table)
         policy = engine.context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof"))
         mode = fallback or mode_of(table, command)
         base = TableChange(
@@ -73,21 +81,13 @@ def run_row_level(engine: Engine, name: str, statement: Update | Delete | Merge)
         _log.info("%s on %s runs again (%s): %s", command, name, reruns, answer.conflict.check)
 
 
-def _understood(engine: Engine, name: str, statement: Update | Delete | Merge) -> tuple[Command, Find]:
-    if isinstance(statement, Delete):
-        return Command.DELETE, lambda table, policy: delete_effect(engine, table, name, statement, policy)
-    if isinstance(statement, Update):
-        return Command.UPDATE, lambda table, policy: update_effect(engine, table, name, statement, policy)
-    return Command.MERGE, lambda table, policy: merge_effect(engine, table, name, statement, policy)
-
-
 def _once(
     engine: Engine, table: Table, base: TableChange, policy: Policy, find: Find, name: str, reruns: int
 ) -> Committed | RunAgain | None:
     """One execution from the table's head; `None`: there was nothing to do."""
     on_phase = engine.context.on_phase
     with engine.within(pinned={**engine.context.pinned, name: table}):
-        effect = find(table, policy)
+        effect = find(table, policy=policy)
         try:
             on_phase(SCANNED)
             if effect.is_nothing:

@@ -1,0 +1,22 @@
+"""The target of a row-level command: which table it names, and what its statement means on a scan of it."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from lakeproof.iceberg.types import Table
+from lakeproof.spark.analysis import Analyzer, Meaning, ParsedCommand, Target
+from lakeproof.spark.engine import Engine
+from lakeproof.spark.types import to_spark_schema
+
+
+def analyzer_of(engine: Engine) -> Analyzer:
+    """The parser and analyzer of the engine's session."""
+    return engine.gateway.once("analyzer", lambda: Analyzer(engine.gateway))
+
+
+def meaning_on(engine: Engine, table: Table, rows: DataFrame, parsed: ParsedCommand) -> Meaning:
+    """What the command means on `rows`, a scan whose first columns are the table's."""
+    *namespace, name = table.name()
+    target = Target(("spark_catalog", ".".join(namespace), name), rows, to_spark_schema(table.schema()))
+    return analyzer_of(engine).meaning(parsed, target)
