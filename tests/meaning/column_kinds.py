@@ -1,8 +1,8 @@
 """The kinds of columns that random tables have: their types, values, and what such a column is compared with.
 
-Values and literals are SQL text, so that a managed table and plain Spark are given the same words. A kind has few values,
-chosen for trouble (extremes, NaN, infinities, both zeros, hours that no clock shows, strings longer than statistics
-keep), so that predicates meet them often.
+Values and literals are SQL text, so that a managed table and plain Spark are given the same words. A kind has few
+values, chosen for trouble (extremes, NaN, infinities, both zeros, hours that no clock shows, strings longer than
+statistics keep), so that predicates meet them often.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ KINDS: dict[str, Kind] = {
     ),
     "bigint": Kind(
         "bigint",
-        ("-9223372036854775807 - 1", "-1", "0", "1", "5", "9007199254740992", "9007199254740993", "9223372036854775807"),
+        ("-9223372036854775807 - 1", "-1", "0", "1", "5", "9007199254740992", "9007199254740993",
+         "9223372036854775807"),
         (*_NUMBERS, *_WORDS, "9007199254740992.5", "9223372036854775808", "9223372036854775807.5", "9007199254740992D"),
         _WHOLE,
     ),
@@ -93,7 +94,8 @@ KINDS: dict[str, Kind] = {
     "decimal(9,2)": Kind(
         "decimal(9,2)",
         ("0", "-1.5", "5.00", "5.01", "9999999.99", "-9999999.99"),
-        (*_NUMBERS, "5.004", "5.005", "4.999", "5D", "double('5.01')", "'5.0'", "'abc'", "9999999.991", "double('NaN')"),
+        (*_NUMBERS, "5.004", "5.005", "4.999", "5D", "double('5.01')", "'5.0'", "'abc'", "9999999.991",
+         "double('NaN')"),
         _WHOLE,
         "decimal(38,2)",
     ),
@@ -140,8 +142,8 @@ KINDS: dict[str, Kind] = {
     "timestamp_ntz": Kind(
         "timestamp_ntz",
         tuple(f"timestamp_ntz'{one}'" for one in _INSTANTS),
-        ("'2024-03-10 02:30:00'", "date'2024-03-10'", "timestamp'2024-03-10 02:30:00'", "timestamp'2024-11-03 01:30:00'",
-         "timestamp'2024-03-10 06:30:00 UTC'", "'2024-03-10'", "'abc'"),
+        ("'2024-03-10 02:30:00'", "date'2024-03-10'", "timestamp'2024-03-10 02:30:00'",
+         "timestamp'2024-11-03 01:30:00'", "timestamp'2024-03-10 06:30:00 UTC'", "'2024-03-10'", "'abc'"),
         ("{c}", "bucket(3, {c})", *_TIMES, "hours({c})"),
     ),
     "struct": Kind(
@@ -159,7 +161,9 @@ KINDS: dict[str, Kind] = {
          "named_struct('x', null, 'q', named_struct('x', double('NaN'), 'd', null))",
          "named_struct('x', 9007199254740993, 'q', named_struct('x', double('-Infinity'), 'd', date'1970-01-01'))"),
     ),
-    "array": Kind("array<int>", ("array()", "array(1)", "array(1, null, 5)", "array(5, 1)", "array(cast(null as int))")),
+    "array": Kind(
+        "array<int>", ("array()", "array(1)", "array(1, null, 5)", "array(5, 1)", "array(cast(null as int))")
+    ),
     "map": Kind("map<string,int>", ("map()", "map('a', 1)", "map('a', null, 'b', 5)", "map('it''s', 1)")),
 }  # fmt: skip
 SCALARS = tuple(name for name, kind in KINDS.items() if kind.strange)

@@ -100,7 +100,7 @@ def _is_one_value(spark: SparkSession, query: str) -> bool:
     return not any(node in plan for node in _MORE_THAN_A_ROW) and "OneRowRelation" in plan
 
 
-def _value(spark: SparkSession, text: str) -> str | None | PySparkException:
+def _value(spark: SparkSession, text: str) -> str | PySparkException | None:
     try:
         return spark.sql(f"select {text}").collect()[0][0]
     except PySparkException as error:

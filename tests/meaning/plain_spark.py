@@ -1,4 +1,4 @@
-"""The judge: what a statement means, computed by plain Spark from the same rows, in a session that knows no managed table.
+"""The judge: what a statement means, computed by plain Spark from the same rows.
 
 The rows are kept as local data under a temporary view. A DELETE leaves the rows that `select … where` does not show; an
 UPDATE writes what INSERT would store in a Parquet table of the same columns; a MERGE is one join per clause.

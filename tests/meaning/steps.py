@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from column_kinds import Column
-from random_predicates import Parameter, Predicate
+from predicate_forms import Parameter
+from random_predicates import Predicate
 
 
 class Create(NamedTuple):

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from random_predicates import Parameter, Predicate, said
+from predicate_forms import Parameter
+from random_predicates import Predicate, said
 from steps import Alter, Assignment, Clause, Create, Delete, Insert, Merge, Names, Read, Step, Update
 
 _PLACE = re.compile(r"\{a(\d+)\}")
