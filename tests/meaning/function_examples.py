@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pyspark.errors import PySparkException
@@ -16,8 +16,9 @@ _MORE_THAN_A_ROW = ("Aggregate", "Generate", "Window", "Expand")
 
 
 class Example(NamedTuple):
-    """A documented query; `number` counts the examples of one function."""
+    """A documented query of a function, of values or of tables; `number` counts the examples of one function."""
 
+    kind: str
     function: str
     number: int
     query: str
@@ -25,17 +26,17 @@ class Example(NamedTuple):
     @property
     def name(self) -> str:
         """The function and which of its examples."""
-        return f"{self.function} {self.number}"
+        return f"{self.kind}{self.function} {self.number}"
 
 
 def documented_examples(spark: SparkSession) -> list[Example]:
     """Every example of every function, of values and of tables, in the order of their names."""
     state = spark._jsparkSession.sessionState()
     found = []
-    for registry in (state.functionRegistry(), state.tableFunctionRegistry()):
+    for kind, registry in (("", state.functionRegistry()), ("table function ", state.tableFunctionRegistry())):
         for name in sorted({each.funcName() for each in _listed(spark, registry.listFunction())}):
             told = _told(spark, registry, name)
-            found += [Example(name, number, query) for number, query in enumerate(_queries(told), 1)]
+            found += [Example(kind, name, number, query) for number, query in enumerate(_queries(told), 1)]
     return found
 
 
@@ -63,22 +64,31 @@ class Values(NamedTuple):
     elsewhere: tuple[str, ...]
 
 
-def values_in_plain_spark(spark: SparkSession, examples: list[Example]) -> Values:
+def values_in_plain_spark(spark: SparkSession, examples: Sequence[Example]) -> Values:
     """Each example as an expression, with its value in plain Spark, which is asked twice."""
-    texts, plain, refused, changing, elsewhere = dict[str, str](), dict[str, str | None](), [], [], []
-    for example in examples:
-        if any(name in example.query for name in WHERE_THE_ROW_LIES):
-            elsewhere.append(example.name)
-            continue
-        text = as_expression(spark, example.query)
-        once, twice = _value(spark, text), _value(spark, text)
-        if isinstance(once, PySparkException) or isinstance(twice, PySparkException):
-            refused.append(example.name)
-        elif once != twice:
-            changing.append(example.name)
-        else:
-            texts[example.name], plain[example.name] = text, once
-    return Values(texts, plain, tuple(refused), tuple(changing), tuple(elsewhere))
+    here = [one for one in examples if not any(name in one.query for name in WHERE_THE_ROW_LIES)]
+    elsewhere = tuple(one.name for one in examples if one not in here)
+    texts = {one.name: as_expression(spark, one.query) for one in here}
+    once, twice = evaluated(spark, texts), evaluated(spark, texts)
+    changing = tuple(name for name in once if name in twice and once[name] != twice[name])
+    plain = {name: value for name, value in once.items() if name in twice and name not in changing}
+    refused = tuple(name for name in texts if name not in plain and name not in changing)
+    return Values({name: texts[name] for name in plain}, plain, refused, changing, elsewhere)
+
+
+def evaluated(spark: SparkSession, texts: Mapping[str, str], at_once: int = 50) -> dict[str, str | None]:
+    """The values of expressions by their names, many in a query; one that Spark refuses has none."""
+    found: dict[str, str | None] = {}
+    names = list(texts)
+    for start in range(0, len(names), at_once):
+        some = names[start : start + at_once]
+        try:
+            row = spark.sql(f"select {', '.join(texts[name] for name in some)}").collect()[0]
+            found |= dict(zip(some, row, strict=True))
+        except PySparkException:
+            if len(some) > 1:
+                found |= evaluated(spark, {name: texts[name] for name in some}, max(1, len(some) // 3))
+    return found
 
 
 def as_expression(spark: SparkSession, query: str) -> str:
@@ -98,10 +108,3 @@ def _is_one_value(spark: SparkSession, query: str) -> bool:
         return False
     plan = rows._jdf.queryExecution().analyzed().toString()
     return not any(node in plan for node in _MORE_THAN_A_ROW) and "OneRowRelation" in plan
-
-
-def _value(spark: SparkSession, text: str) -> str | PySparkException | None:
-    try:
-        return spark.sql(f"select {text}").collect()[0][0]
-    except PySparkException as error:
-        return error
