@@ -46,7 +46,12 @@ def test_m2_a_comparison_with_null_is_never_true(lake: Lake, rows: Rows, name: s
 
 
 def test_m3_a_field_of_a_struct_is_not_the_column_of_its_name(lake: Lake, rows: Rows, name: str) -> None:
-    make(lake, name, "id int, x int, p struct<x:int>", "values (1, 5, named_struct('x', 7)), (2, 5, struct(8))")
+    make(
+        lake,
+        name,
+        "id int, x int, p struct<x:int>",
+        "values (1, 5, named_struct('x', 7)), (2, 5, named_struct('x', 8))",
+    )
     assert rows(f"select min(p.x), max(p.x), min(x) from {name}") == [(7, 8, 5)]
     assert rows(f"select min(p.x) from {name}") == [(7,)]
     assert rows(f"select count(*) from {name} where p.x < 6") == [(0,)]

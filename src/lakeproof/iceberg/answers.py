@@ -72,15 +72,17 @@ def column_range(table: Table, column: str, *, snapshot_id: int | None = None) -
     lows: list[Any] = []
     highs: list[Any] = []
     for picked in found.picked:
-        ends = _ends(picked, field)
-        if ends is None:
+        known = _ends(picked, field)
+        if known is None:
             return None
-        lows += ends[0]
-        highs += ends[1]
+        lows += known[0]
+        highs += known[1]
     if not lows:
         return Range(None, None)
     convert = _readable(field)
-    return Range(convert(min(lows)), convert(max(highs)))
+    ends = Range(convert(min(lows)), convert(max(highs)))
+    is_time = isinstance(field.field_type, DateType | TimestampType | TimestamptzType)
+    return None if is_time and any(isinstance(end, int) for end in ends) else ends  # beyond Python's calendar
 
 
 def _deleted_rows(table: Table, found: ScanPlan) -> int | None:

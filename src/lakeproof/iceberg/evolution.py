@@ -16,8 +16,9 @@ from pyiceberg.types import IcebergType, PrimitiveType
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.dependencies import DEPENDENCIES_PROPERTY, check_dependencies, parse_dependencies
 from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.properties import check_properties
 from lakeproof.iceberg.swap import refreshed
-from lakeproof.iceberg.tables import PartitionBy, find_column, partition_field_name
+from lakeproof.iceberg.tables import PartitionBy, find_column, name_parts, partition_field_name
 
 
 class AddColumn(NamedTuple):
@@ -108,6 +109,7 @@ def alter_properties(table: Table, set_: Mapping[str, str] | None = None, *, rem
     removed = [name for name in remove if name in table.properties]
     if (set_ or {}).get("format-version", "2") not in ("1", "2"):
         raise InvalidInput("tables can be upgraded to format version 2 at most", place=_place(table))
+    check_properties(set_ or {}, _place(table))
     if text := (set_ or {}).get(DEPENDENCIES_PROPERTY):
         check_dependencies(text, table.schema(), place=_place(table))
 
@@ -151,7 +153,8 @@ def _guard(table: Table, changes: Iterable[SchemaChange]) -> None:
     for change in changes:
         if isinstance(change, AddColumn):
             continue
-        field = find_column(schema, change.name, place)
+        name = ".".join(name_parts(change.name))
+        field = find_column(schema, name, place)
         if isinstance(change, DropColumn):
             sources = {part.source_id for part in table.spec().fields}
             if field.field_id in sources:
@@ -159,7 +162,7 @@ def _guard(table: Table, changes: Iterable[SchemaChange]) -> None:
                     f"`{change.name}` is a partition column", place=place, hint="drop the partition field first"
                 )
         if isinstance(change, DropColumn | RenameColumn):
-            _guard_dependencies(table, schema, change.name, place)
+            _guard_dependencies(table, schema, name, place)
 
 
 def _guard_dependencies(table: Table, schema: Schema, column: str, place: str) -> None:
@@ -173,21 +176,20 @@ def _guard_dependencies(table: Table, schema: Schema, column: str, place: str) -
 
 
 def _apply(update: UpdateSchema, change: SchemaChange) -> None:
+    path = name_parts(change.name)
     match change:
-        case AddColumn(name, kind, doc, first, after):
-            path = tuple(name.split("."))
+        case AddColumn(_, kind, doc, first, after):
             update.add_column(path, kind, doc)
             _move(update, path, first=first, after=after)
-        case RenameColumn(name, new_name):
-            update.rename_column(tuple(name.split(".")), new_name.rpartition(".")[2])
-        case DropColumn(name):
-            update.delete_column(tuple(name.split(".")))
-        case WidenColumn(name, kind):
-            update.update_column(tuple(name.split(".")), field_type=kind)
-        case MoveColumn(name, first, after):
-            _move(update, tuple(name.split(".")), first=first, after=after)
-        case CommentColumn(name, doc, make_optional):
-            path = tuple(name.split("."))
+        case RenameColumn(_, new_name):
+            update.rename_column(path, name_parts(new_name)[-1])
+        case DropColumn():
+            update.delete_column(path)
+        case WidenColumn(_, kind):
+            update.update_column(path, field_type=kind)
+        case MoveColumn(_, first, after):
+            _move(update, path, first=first, after=after)
+        case CommentColumn(_, doc, make_optional):
             update.update_column(path, doc=doc, required=False if make_optional else None)
 
 
@@ -195,7 +197,7 @@ def _move(update: UpdateSchema, path: tuple[str, ...], *, first: bool, after: st
     if first:
         update.move_first(path)
     elif after is not None:
-        update.move_after(path, (*path[:-1], after.rpartition(".")[2]))
+        update.move_after(path, (*path[:-1], name_parts(after)[-1]))
 
 
 def _repartition(table: Table, update: UpdateSpec, change: PartitionChange) -> None:

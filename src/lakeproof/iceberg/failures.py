@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -34,6 +35,12 @@ def spoken(place: str) -> Iterator[None]:
     except TableAlreadyExistsError as error:
         raise InvalidInput(
             _first_line(error), place=place, hint="choose another name, or say `if not exists`"
+        ) from error
+    except (OverflowError, struct.error) as error:
+        raise InvalidInput(
+            f"a value is beyond what the table's metadata can hold: {_first_line(error)}",
+            place=place,
+            hint="partition by another column or transform: PyIceberg's dates end with the year 9999",
         ) from error
     except PermissionError as error:
         raise InvalidInput(f"no permission: {_first_line(error)}", place=place, hint="check the warehouse") from error

@@ -140,7 +140,8 @@ class _Column:
             low, high = statistics.min, statistics.max
             if isinstance(kind, DecimalType) and chunk.physical_type != "FIXED_LEN_BYTE_ARRAY":
                 low, high = (unscaled_to_decimal(raw, kind.scale) for raw in (statistics.min_raw, statistics.max_raw))
-        except (ValueError, NotImplementedError):  # a physical type without an order that Iceberg shares
+        except (ValueError, NotImplementedError, OverflowError):
+            # A physical type without an order that Iceberg shares, or a time that Python cannot hold.
             self.bounded = False
             return
         if low != low or high != high:

@@ -20,6 +20,7 @@ from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.catalogs import CATALOG_NAME, NAMESPACE, warehouse_location
 from lakeproof.iceberg.dependencies import DEPENDENCIES_PROPERTY, check_dependencies
 from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.properties import check_properties
 from lakeproof.iceberg.swap import known, loaded
 
 CREATED_PROPERTY = "lakeproof.created-ms"  # files of its folder that are older are not the table's
@@ -81,6 +82,7 @@ def create_table(
     """A new table; field ids of `schema` are assigned afresh (pass any)."""
     place = f"table {name}"
     _refuse_unwritable_version(properties or {}, place)
+    check_properties(properties or {}, place)
     if column_dependencies.strip():
         check_dependencies(column_dependencies, schema, place=place)
         properties = {**(properties or {}), DEPENDENCIES_PROPERTY: column_dependencies}
@@ -165,6 +167,20 @@ def create_namespace(catalog: Catalog, namespace: str, *, if_not_exists: bool = 
             catalog.create_namespace_if_not_exists(namespace)
         else:
             catalog.create_namespace(namespace)
+
+
+def drop_namespace(catalog: Catalog, namespace: str, *, cascade: bool = False) -> None:
+    """The namespace is gone; with `cascade` its tables leave the catalog first, and their files stay."""
+    tables = list_tables(catalog, namespace)
+    if tables and not cascade:
+        raise InvalidInput(
+            f"the namespace `{namespace}` is not empty",
+            hint=f"drop its tables first ({', '.join(tables[:3])}{', …' * (len(tables) > 3)}), or say CASCADE",
+        )
+    for table in tables:
+        drop_table(catalog, joined_name([namespace, table]), if_exists=True)
+    with spoken(f"namespace {namespace}"):
+        catalog.drop_namespace(namespace)
 
 
 def partition_field_name(column: str, transform: str) -> str:

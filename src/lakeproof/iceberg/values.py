@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -131,8 +132,16 @@ def converter(kind: IcebergType | None) -> Converter:
         convert = micros_to_timestamptz
     if convert is None:
         return _as_is
-    made = convert
-    return lambda value: value if value is None or not isinstance(value, int) else made(value)
+    return partial(_converted, convert)
+
+
+def _converted(convert: Callable[[Any], Any], value: Any) -> Value:
+    """The value, or the number that Iceberg stores where Python's calendar ends: nothing compares with that."""
+    try:
+        known: Value = convert(value) if isinstance(value, int) else value
+    except (OverflowError, ValueError):
+        return int(value)
+    return known
 
 
 def stored(value: Value) -> Any:

@@ -19,6 +19,7 @@ from lakeproof.iceberg.tables import (
     PartitionBy,
     create_namespace,
     create_table,
+    drop_namespace,
     drop_table,
     joined_name,
     list_namespaces,
@@ -241,6 +242,16 @@ class SessionCatalog(JavaProxy):
         """Both catalogs know it, so that managed tables can be made in it."""
         self.delegate.createNamespace(namespace, properties)
         create_namespace(self.engine.catalog, ".".join(namespace), if_not_exists=True)
+
+    @from_java
+    def dropNamespace(self, namespace: Any, cascade: bool) -> bool:
+        """Both catalogs forget it; ours refuses first, so that nothing is half done."""
+        name = ".".join(namespace)
+        known = name in list_namespaces(self.engine.catalog)
+        if known:
+            drop_namespace(self.engine.catalog, name, cascade=cascade)
+        theirs = bool(self.delegate.namespaceExists(namespace)) and self.delegate.dropNamespace(namespace, cascade)
+        return known or bool(theirs)
 
     class Java:
         """What py4j reads."""

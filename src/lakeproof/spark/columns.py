@@ -20,7 +20,12 @@ from lakeproof.spark.types import FIELD_ID, nullable, to_spark_schema, to_spark_
 
 def named_column(*path: str) -> Column:
     """The column of exactly this name, or a field inside it; a name may hold dots and backticks."""
-    return F.col(".".join("`" + part.replace("`", "``") + "`" for part in path))
+    return F.col(quoted(*path))
+
+
+def quoted(*path: str) -> str:
+    """The names as SQL writes them, whatever they hold."""
+    return ".".join("`" + part.replace("`", "``") + "`" for part in path)
 
 
 class ScanColumn(NamedTuple):

@@ -17,6 +17,7 @@ from lakeproof.iceberg.tables import (
     create_namespace,
     create_table,
     drop_table,
+    name_parts,
     rename_table,
 )
 from lakeproof.iceberg.types import IcebergType, PrimitiveType, Table
@@ -73,7 +74,7 @@ def _created(engine: Engine, made: s.CreateTable, name: str, schema: spark.Struc
         engine.catalog,
         name,
         to_iceberg_schema(schema),
-        partition_by=[PartitionBy(*field) for field in made.partitions],
+        partition_by=[_partition_by(field) for field in made.partitions],
         properties=properties,
         location=_location(made.location or options.get("path")),
         column_dependencies=options.get(DEPENDENCIES, lowered(dict(made.properties)).get(DEPENDENCIES, "")),
@@ -122,7 +123,7 @@ def _schema(engine: Engine, columns: tuple[s.Column, ...], place: str) -> spark.
     for column in columns:
         kind = _type(engine, column, place)
         metadata = {"comment": column.comment} if column.comment else {}
-        fields.append(spark.StructField(column.name.strip("`"), kind, column.nullable, metadata))
+        fields.append(spark.StructField(name_parts(column.name)[-1], kind, column.nullable, metadata))
     names = [field.name.lower() for field in fields]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
@@ -212,9 +213,13 @@ def _iceberg_type(engine: Engine, column: s.Column, place: str) -> IcebergType:
 
 def _partition_changes(change: s.Change) -> Iterator[evolution.PartitionChange]:
     if isinstance(change, s.AddPartitionField):
-        yield PartitionBy(*change.field)
+        yield _partition_by(change.field)
     elif isinstance(change, s.DropPartitionField):
-        yield evolution.DropPartition(PartitionBy(*change.field))
+        yield evolution.DropPartition(_partition_by(change.field))
+
+
+def _partition_by(field: s.PartitionField) -> PartitionBy:
+    return PartitionBy(".".join(name_parts(field.column)), field.transform, field.name)
 
 
 def _other_change(engine: Engine, table: Table, change: s.Change, name: str) -> None:

@@ -14,7 +14,7 @@ from lakeproof.spark.gateway import Gateway
 from lakeproof.sql.lexer import marked
 
 _RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: \w+)?\s*$", re.MULTILINE)
-_NULL = re.compile(r"\[NOT_NULL_ASSERT_VIOLATION\] NULL value appeared in non-nullable field: (.*?)\s*If the schema")
+_NULL = re.compile(r"\[NOT_NULL_ASSERT_VIOLATION\][^:]*:\s*(.*?)\s*If the schema", re.DOTALL)
 _POSITION = re.compile(r"\(?line (\d+), pos (\d+)\)?|line (\d+) pos (\d+)")
 _CONDITION = re.compile(r"\[([A-Z_.]+)\]\s*(.*?)(?:\s*SQLSTATE: \w+|\n\n|$)", re.DOTALL)
 

@@ -149,12 +149,19 @@ class Gateway:
 
     def hidden_field(self, owner: Any, name: str) -> Any:
         """The value of a private field, of the object's class or of one above it."""
+        return self._field(owner, name).get(owner)
+
+    def set_hidden_field(self, owner: Any, name: str, value: Any) -> None:
+        """A private field has this value from now on."""
+        self._field(owner, name).set(owner, value)
+
+    def _field(self, owner: Any, name: str) -> Any:
         kind = owner.getClass()
         while name not in {field.getName() for field in kind.getDeclaredFields()}:
             kind = kind.getSuperclass()
         field = kind.getDeclaredField(name)
         field.setAccessible(True)
-        return field.get(owner)
+        return field
 
     def dataframe(self, plan: Any) -> DataFrame:
         """A logical plan as a DataFrame."""

@@ -69,6 +69,9 @@ def _install() -> None:
     DataFrameWriter.insertInto = _insert_into
     DataFrameWriterV2.__init__ = _init_writer
     DataFrameWriterV2.overwritePartitions = _overwrite_partitions
+    DataFrameWriterV2.append = _with_own_errors(DataFrameWriterV2.append)
+    DataFrameWriterV2.overwrite = _with_own_errors(DataFrameWriterV2.overwrite)
+    DataFrameWriterV2.create = _with_own_errors(DataFrameWriterV2.create)
     DataFrameWriterV2.replace = _replace
     DataFrameWriterV2.createOrReplace = _create_or_replace
     MergeIntoWriter.merge = _merge
@@ -109,6 +112,20 @@ def _read_table(self: Any, tableName: str) -> DataFrame:
     if runner is None or table is None:
         return _original_table(self, tableName)
     return under_its_name(runner.engine, table, scan_with(runner.engine, table, options).rows)
+
+
+def _with_own_errors(method: Callable[..., None]) -> Callable[..., None]:
+    """The method of a writer, whose errors of ours come out as themselves."""
+
+    @functools.wraps(method)
+    def called(self: Any, *arguments: Any) -> None:
+        runner = runner_of(self._spark)
+        if runner is None:
+            return method(self, *arguments)
+        with own_errors(runner):
+            return method(self, *arguments)
+
+    return called
 
 
 @functools.wraps(_original_replace)

@@ -15,6 +15,7 @@ from lakeproof.iceberg.operations import delete_where
 from lakeproof.iceberg.types import Table
 from lakeproof.spark import ddl, shows
 from lakeproof.spark.analysis import Analyzer, Arguments, ParsedCommand, ParsedInsert
+from lakeproof.spark.cached_frames import follow_tables
 from lakeproof.spark.catalog import lowered
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.explaining import explained
@@ -63,16 +64,19 @@ class Runner:
 
     def _result(self, text: str, args: Arguments | None) -> DataFrame:
         statement = self.understood(text)
-        match statement:
-            case s.RowLevel(said):
-                return self._row_level(said, args)
-            case s.Query(said):
-                return self._query(said, args)
-            case s.Insert():
-                return self._insert(statement, args)
-        if args:
-            return self._with_parameters(statement, text, args)
-        return self._run(statement)
+        if isinstance(statement, s.Query):
+            return self._query(statement.text, args)
+        result = self._changed(statement, text, args)
+        follow_tables(self.engine)
+        return result
+
+    def _changed(self, statement: s.Statement, text: str, args: Arguments | None) -> DataFrame:
+        """The result of a statement that may change tables."""
+        if isinstance(statement, s.RowLevel):
+            return self._row_level(statement.text, args)
+        if isinstance(statement, s.Insert):
+            return self._insert(statement, args)
+        return self._with_parameters(statement, text, args) if args else self._run(statement)
 
     def understood(self, text: str) -> s.Statement:
         """The statement; one that we cannot read and that is not about a managed table is Spark's to judge."""
@@ -111,6 +115,7 @@ class Runner:
         if name is None or not isinstance(parsed, ParsedCommand):
             return False
         run_row_level(self.engine, name, parsed)
+        follow_tables(self.engine)
         return True
 
     @property

@@ -18,6 +18,7 @@ from lakeproof.spark.gateway import CATALYST, SOURCES, Gateway
 from lakeproof.spark.portions import AdoptedFileIndex, Portion, named_columns, portions_of, scan_names
 from lakeproof.spark.types import FIELD_ID
 
+TRAVELS = " as it was"  # ends the key of a scan that stays at its snapshot whatever is committed
 _FORMATS = {"PARQUET": "parquet.ParquetFileFormat", "ORC": "orc.OrcFileFormat"}
 
 
@@ -40,7 +41,8 @@ class Scans:
     def of(self, table: Table, *, snapshot_id: int | None = None, time_travel: bool = False) -> Scan:
         """The scan of a snapshot (`None`: the table has none yet); time travel reads with the schema of that time."""
         schema = _schema_at(table, snapshot_id) if time_travel else table.schema()
-        key = _key(table, schema, snapshot_id)
+        _refuse_defaults(table, schema)
+        key = _key(table, schema, snapshot_id) + (TRAVELS if time_travel else "")
         with self._lock:
             found = self._scans.get(key)
             if found is None:
@@ -190,6 +192,20 @@ def _statistics(gateway: Gateway, source: ScanSource) -> Any:
 def _summary(table: Table, snapshot_id: int | None) -> dict[str, str]:
     snapshot = None if snapshot_id is None else table.snapshot_by_id(snapshot_id)
     return {} if snapshot is None or snapshot.summary is None else dict(snapshot.summary.additional_properties)
+
+
+def _refuse_defaults(table: Table, schema: Schema) -> None:
+    """Rows that are older than such a column would be read as null where they have its default."""
+    if table.format_version < 3:
+        return
+    for number in schema.field_ids:
+        field = schema.find_field(number)
+        if field.initial_default is not None:
+            raise InvalidInput(
+                f"column `{schema.find_column_name(number)}` has an initial default, which cannot be read yet",
+                place=f"table {'.'.join(table.name())}",
+                hint="let the engine that added the column rewrite the table without the default",
+            )
 
 
 def _may_have_deletes(table: Table, snapshot_id: int | None) -> bool:

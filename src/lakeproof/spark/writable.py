@@ -11,8 +11,10 @@ from pyspark.sql import DataFrame
 
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS, NEVER, Expression, IsNull, all_of, any_of
+from lakeproof.iceberg.tables import column_path
 from lakeproof.iceberg.types import Table
 from lakeproof.spark.catalyst import Untranslatable, comparison, membership, null_safe, parsed
+from lakeproof.spark.columns import quoted
 from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode
 from lakeproof.spark.gateway import CONNECTOR, Gateway, JavaProxy, from_java
 from lakeproof.spark.options import refuse_write_options
@@ -60,7 +62,7 @@ class WritableTable(JavaProxy):
         column, transform = field
         expressions = self.gateway.named(f"{CONNECTOR}expressions.Expressions")
         if transform == "identity":
-            return expressions.identity(column)
+            return expressions.identity(column)  # which Spark parses, as it does a name in SQL
         reference = self.gateway.array(f"{CONNECTOR}expressions.Expression", [expressions.column(column)])
         return expressions.apply(transform.partition("[")[0], reference)
 
@@ -252,4 +254,4 @@ def _empty(gateway: Gateway, class_name: str) -> Any:
 
 def _fields(table: Table) -> list[tuple[str, str]]:
     schema = table.schema()
-    return [(str(schema.find_column_name(f.source_id)), str(f.transform)) for f in table.spec().fields]
+    return [(quoted(*column_path(schema, f.source_id)), str(f.transform)) for f in table.spec().fields]

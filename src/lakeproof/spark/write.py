@@ -35,7 +35,7 @@ from lakeproof.iceberg.types import (
     Schema,
     Table,
 )
-from lakeproof.spark.columns import named_column
+from lakeproof.spark.columns import named_column, quoted
 from lakeproof.spark.gateway import SOURCES, Gateway
 from lakeproof.spark.local_write import local_files
 from lakeproof.spark.paths import for_spark, from_spark
@@ -117,8 +117,8 @@ def tagged(rows: DataFrame, table: Table, *, checked: bool = True, more: Sequenc
     if not dependencies and all(kinds[names[field.name]] == field.dataType for field in fields):
         if rows.columns == [*(field.name for field in fields), *more]:
             return rows
-        chosen = [f"{_quoted(names[field.name])} as {_quoted(field.name)}" for field in fields]
-        return rows.selectExpr(*chosen, *map(_quoted, more))
+        chosen = [f"{quoted(names[field.name])} as {quoted(field.name)}" for field in fields]
+        return rows.selectExpr(*chosen, *map(quoted, more))
     columns = {field.name: _typed(names[field.name], kinds, field) for field in fields}
     if dependencies:
         rows = rows.select(*[columns[field.name].alias(field.name) for field in fields], *more)
@@ -146,12 +146,8 @@ def _names(kinds: Mapping[str, spark.DataType], fields: Sequence[spark.StructFie
     return {field.name: given[field.name.lower()] for field in fields}
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 def _typed(name: str, kinds: Mapping[str, spark.DataType], field: spark.StructField) -> Column:
-    column = F.col(_quoted(name))
+    column = named_column(name)
     return column if kinds[name] == field.dataType else column.cast(field.dataType)
 
 
@@ -180,7 +176,7 @@ def with_partition_columns(rows: DataFrame, table: Table, *, as_text: bool) -> D
     spec, schema = table.spec(), table.schema()
     if as_text or not all(_is_own_name(field, schema) for field in spec.fields):
         return rows.select("*", *partition_columns(spec, schema))
-    sources = [(_quoted(str(schema.find_column_name(f.source_id))), _quoted(f"{_PART}{f.name}")) for f in spec.fields]
+    sources = [(quoted(str(schema.find_column_name(f.source_id))), quoted(f"{_PART}{f.name}")) for f in spec.fields]
     return rows.selectExpr("*", *[f"{source} as {name}" for source, name in sources]) if sources else rows
 
 

@@ -76,7 +76,7 @@ class Cursor:
         return self.take().value
 
     def name(self) -> str:
-        """A name with dots; a part that holds a dot keeps its quotes."""
+        """A name with dots; a part that holds a dot or a backtick keeps its quotes."""
         parts = [self._part()]
         while self.accept_mark("."):
             parts.append(self._part())
@@ -84,7 +84,7 @@ class Cursor:
 
     def _part(self) -> str:
         part = self.word()
-        return f"`{part}`" if "." in part else part
+        return "`" + part.replace("`", "``") + "`" if "." in part or "`" in part else part
 
     def string(self) -> str:
         """A text literal; neighbours are joined."""
