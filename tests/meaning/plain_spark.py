@@ -33,7 +33,7 @@ class Plain:
 
     def __init__(self, spark: SparkSession, made: Create) -> None:
         self.spark, self.columns, self.view = spark, made.columns, f"plain_{next(_numbers)}"
-        self._sink, self._sinks = "", list[str]()
+        self._sink, self._sinks, self.count = "", list[str](), 0
         self._settle(spark.sql(f"select {self._nothing()} where false"))
 
     def _nothing(self) -> str:
@@ -186,6 +186,7 @@ class Plain:
             .__getattr__("MODULE$")
             .unsafeWrapArray(execution.executedPlan().executeCollect())
         )
+        self.count = int(data.length())
         local = "org.apache.spark.sql.catalyst.plans.logical.LocalRelation"
         relation = getattr(jvm, local)(execution.analyzed().output(), data, False, _none(jvm))
         fresh = DataFrame(self._datasets().ofRows(self.spark._jsparkSession, relation.newInstance()), self.spark)

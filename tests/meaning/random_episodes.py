@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from column_kinds import KINDS, Column
-from random_statements import random_statement
+from random_statements import Mix, random_statement
 from steps import Alter, Create, Episode, Insert, Step
 
 NAMES = ("a", "b", "x", "y", "k", "s", "val", "w1", "w2", "w3", "c.d", "größe", "Mixed Case", "order", "b`q")
@@ -13,16 +13,16 @@ MODES = ("write.delete.mode", "write.update.mode", "write.merge.mode")
 ZONES = ("UTC", "America/New_York")
 
 
-def random_episode(seed: int, statements: int = 14) -> Episode:
-    """The life of one table with so many statements after its first rows."""
-    return Life(seed).episode(statements)
+def random_episode(seed: int, statements: int = 16, mix: Mix = "all") -> Episode:
+    """The life of one table with so many statements after its first rows: all kinds, or only some."""
+    return Life(seed, mix).episode(statements)
 
 
 class Life:
     """What is known of the table while its life is made up."""
 
-    def __init__(self, seed: int) -> None:
-        self.seed, self.r, self.rows = seed, Random(seed), 0
+    def __init__(self, seed: int, mix: Mix) -> None:
+        self.seed, self.mix, self.r, self.rows = seed, mix, Random(seed), 0
         self.columns = self._columns()
         self.partitions: tuple[str, ...] = ()
         self.free = [name for name in NAMES if name not in [column.name for column in self.columns]]
@@ -57,7 +57,7 @@ class Life:
             elif chance < 0.14:
                 steps.append(self.insert())
             else:
-                steps.append(random_statement(r, self.columns, self.rows))
+                steps.append(random_statement(r, self.columns, self.rows, self.mix))
                 done += 1
         return Episode(self.seed, r.random() < 0.7, r.choice(ZONES), tuple(steps))
 

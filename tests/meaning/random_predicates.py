@@ -133,7 +133,8 @@ class Asking:
 
     def _membership(self) -> str:
         name, kind = self.operand()
-        listed = [self.literal(kind, 0.15) for _ in range(self.r.randrange(1, 5))]
+        count = self.r.randrange(1, 5) if self.r.random() < 0.85 else 13  # of many Spark makes a set
+        listed = [self.literal(kind, 0.15 if count < 13 else 0) for _ in range(count)]
         return f"{name} {self.r.choice(('', 'not '))}in ({', '.join(listed)})"
 
     def _between(self) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Literal
 
 from column_kinds import FIELDS, KINDS, SCALARS, Column
 from random_predicates import TABLE, Asking, Leaf, said
 from steps import Assignment, Clause, Delete, Merge, Names, Read, Statement, Update
 
 Columns = tuple[Column, ...]
+Mix = Literal["all", "reads", "commands"]
 READS = (
     "select id from {t} where {p}",
     "select id from {t} where {p}",
@@ -26,6 +28,7 @@ READS = (
     "select {q}* from {t} where {p}",
     "select distinct {c} from {t} where {p}",
     "select count(1), count(id) filter (where {p}) from {t}",
+    "select count(*) filter (where {p}) from {t}",
 )
 
 
@@ -37,10 +40,10 @@ COMPUTED_VALUES = (
 )
 
 
-def random_statement(r: Random, columns: Columns, rows: int) -> Statement:
+def random_statement(r: Random, columns: Columns, rows: int, mix: Mix = "all") -> Statement:
     """One statement."""
-    chance = r.random()
-    if chance < 0.6:
+    chance = r.uniform(0.6, 1) if mix == "commands" else r.random()
+    if chance < 0.6 or mix == "reads":
         return _read(r, columns)
     if chance < 0.74:
         return _delete(r, columns)
