@@ -8,7 +8,7 @@ FULL   ?=
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check check-all bench docs lock
+.PHONY: help install demo test check check-all soak bench docs lock
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,7 +35,11 @@ check-all: install ## also the peers (jars, servers) and the long concurrency ru
 	@$(BIN)/python tools/check.py lint types
 	-@$(PYTHON) tools/install.py $(VENV)-peers requirements-peers.lock  # a server of its own: its packages are not ours
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not spark and not peer"
-	$(BIN)/python -m pytest -q -rs -m "spark or peer"
+	LAKEPROOF_MEANING_STATEMENTS=2000 LAKEPROOF_MEANING_EXAMPLES=2000 LAKEPROOF_MEANING_PLANTED=100 \
+	  $(BIN)/python -m pytest -q -rs -m "spark or peer"
+
+soak: install ## 20,000 random statements on managed tables, each judged by plain Spark; the seeds are printed
+	LAKEPROOF_MEANING_STATEMENTS=20000 LAKEPROOF_MEANING_SEED=$$(date +%s) $(BIN)/python -m pytest -q tests/meaning/test_oracle_of_meaning.py
 
 bench: install ## figures as ratios to peers, a cut of every area; AREA=x FULL=1 for the whole of one
 	@$(BIN)/python -m benchmarks $(AREA) $(if $(FULL),--full)

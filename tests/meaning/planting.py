@@ -1,4 +1,7 @@
-"""An error is planted in a module of the product: a piece of its source is replaced, and put back."""
+"""An error is planted in a module of the product: a piece of its source is replaced, and put back.
+
+The errors lie in `planted_errors.tsv`, one line each; `mix` and `seed` name a random episode that shows the error.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,41 @@ import importlib
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
+
+from random_episodes import random_episode
+from random_statements import Mix
+from steps import Episode
+
+STATEMENTS: dict[Mix, int] = {"reads": 40, "commands": 14, "all": 20}
 
 
 class Planted(NamedTuple):
     """An error: in which module, what is replaced by what; and the random episode that shows it."""
 
     name: str
+    mix: Mix
+    seed: int
     module: str
     old: str
     new: str
-    mix: str = "reads"
-    seed: int = 1
+
+    def episode(self) -> Episode:
+        """The life of a table in which the error shows."""
+        return random_episode(self.seed, STATEMENTS[self.mix], self.mix)
+
+
+def planted_errors() -> tuple[Planted, ...]:
+    """The lines of the list; a line break inside a piece of source is written as `\\n`."""
+    lines = (Path(__file__).parent / "planted_errors.tsv").read_text().splitlines()[1:]
+    made = []
+    for line in lines:
+        name, mix, seed, module, old, new = line.split("\t")
+        assert mix in ("all", "reads", "commands"), line
+        made.append(Planted(name, mix, int(seed), module, old.replace("\\n", "\n"), new.replace("\\n", "\n")))
+    return tuple(made)
 
 
 @contextmanager
