@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -179,3 +181,9 @@ def test_the_names_of_the_table_are_real() -> None:
     assert set(builtins.__dict__) >= IMPURE_CALLS
     assert {name for names in MAY_IMPORT.values() for name in names} <= set(MAY_IMPORT)
     assert {name for names in ONLY_IN.values() for name in names} <= set(MAY_IMPORT)
+
+
+def test_the_runtime_takes_nothing_from_sqlglot() -> None:
+    """Not even through a module of ours that imports it."""
+    code = "import lakeproof.spark.lake, lakeproof.cli.sql, sys; sys.exit('sqlglot' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

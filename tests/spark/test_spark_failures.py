@@ -36,6 +36,21 @@ Rows = Callable[[str], list[tuple[Any, ...]]]
         ("as of '2024-13-45' select * from {t}", "`2024-13-45` is not a time", "time zone"),
         ("select count(*) from `{t}$nothing`", "there is no view `$nothing`", "table"),
         ("", "there is no statement", ""),
+        ("update {t} set id = id + 1, v", "Syntax error", "line 1"),
+        ("update {t} set", "Syntax error", "line 1"),
+        ("update {t} set nope = 1", "name `nope` cannot be resolved", "line 1, column 21"),
+        ("update {t} set id = 1, id = 2", "Multiple assignments", ""),
+        ("update {t} set id = 'x'", "Cannot write incompatible data", ""),
+        ("update {t} set id = array(1)", "due to data type mismatch", "line 1"),
+        ("delete {t} where id = 1", "Syntax error at or near 'mistaken'", "line 1, column 8"),
+        ("delete from {t} where id = 'x", "this string is not closed", "line 1"),
+        ("delete from {t} where nope.id = 1", "`nope`.`id` cannot be resolved", "line 1, column 28"),
+        ("delete from {t} where max(id) = 1", "unsupported expressions", "line 1"),
+        ("delete from {t} where id", "due to data type mismatch", ""),
+        ("delete from {t}_not", "cannot be found", "line 1"),
+        ("merge into {t} using (select 1 k) s on {t}.id = s.k", "at least one WHEN clause", "line 1"),
+        ("merge into {t} using (select 1 k) s on id = nope when matched then delete", "`nope`", "line 1, column 50"),
+        ("merge into {t} using (select 1 k) s on id = k when matched then update set *", "`id` cannot be", "line 1"),
     ],
 )
 def test_a_mistake_is_one_sentence(lake: Lake, statement: str, message: str, place: str) -> None:
@@ -46,6 +61,7 @@ def test_a_mistake_is_one_sentence(lake: Lake, statement: str, message: str, pla
     assert message.replace("{t}", "mistaken") in said.message
     assert place in said.place
     assert "\n" not in said.message
+    assert not re.search(r"_lakeproof|_tmp_metadata|lakeproof scan|'?Project|Filter \(|Relation \[|\+- ", str(said))
     assert not re.search(r"SQLSTATE|Exception|\tat |Traceback", str(said))
 
 

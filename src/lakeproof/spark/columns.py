@@ -7,9 +7,10 @@ is read whole, through a cast.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, NamedTuple
 
+from pyspark import SparkContext
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark
@@ -28,6 +29,26 @@ def quoted(*path: str) -> str:
     return ".".join("`" + part.replace("`", "``") + "`" for part in path)
 
 
+class _KeptColumns:
+    """Columns that only name others are the same for every scan of a Spark context; each takes dozens of calls."""
+
+    def __init__(self) -> None:
+        self.context: Any = None
+        self.columns: dict[Hashable, Column] = {}
+
+    def get(self, key: Hashable, make: Callable[[], Column]) -> Column:
+        """The column under that key, made once for the context that is active."""
+        active = SparkContext._active_spark_context
+        if self.context is not active or len(self.columns) > 10_000:
+            self.context, self.columns = active, {}
+        if key not in self.columns:
+            self.columns[key] = make()
+        return self.columns[key]
+
+
+kept_columns = _KeptColumns()
+
+
 class ScanColumn(NamedTuple):
     """One column of a table: as the scan reads it, and as the table shows it."""
 
@@ -37,10 +58,13 @@ class ScanColumn(NamedTuple):
 
     def shown(self) -> Column:
         """The column under its own name and type, without field ids (they would leak into the user's own files)."""
+        kind = self.type if self.read.dataType != self.type else None
+        key = (self.read.name, self.name, None if kind is None else kind.json())
+        return kept_columns.get(key, lambda: self._shown(kind))
+
+    def _shown(self, kind: spark.DataType | None) -> Column:
         found = named_column(self.read.name)
-        if self.read.dataType != self.type:
-            found = found.cast(self.type)
-        return found.alias(self.name, metadata={})
+        return (found if kind is None else found.cast(kind)).alias(self.name, metadata={})
 
 
 class History(NamedTuple):

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from lakeproof.iceberg.delete_files import deleted_positions, read_equality_deletes
 from lakeproof.iceberg.planning import ScanPlan
+from lakeproof.spark.columns import kept_columns
 from lakeproof.spark.file_index import Group, ManagedFileIndex, ScanSource
 from lakeproof.spark.gateway import CATALYST, SOURCES, Gateway
 
@@ -125,7 +126,7 @@ def without_deleted(rows: DataFrame, deletes: Deletes, columns: dict[int, str]) 
     """The rows of a scan that no delete file removes; `columns` names the scan's columns by field id."""
     spark = rows.sparkSession
     if deletes.by_bitmap:
-        rows = rows.filter(is_live(spark))
+        rows = rows.filter(kept_columns.get(DELETED, lambda: is_live(spark)))
     elif deletes.packed is not None:
         gone = spark.createDataFrame(deletes.packed)
         packed = F.shiftleft(F.col(FILE).cast("long"), _SHIFT).bitwiseOR(F.col(ROW_INDEX))

@@ -124,6 +124,10 @@ class Engine:
         head = table.current_snapshot()
         return self.scans.of(table, snapshot_id=None if head is None else head.snapshot_id)
 
+    def shape(self, table: Table) -> Scan:
+        """A scan that stands for any snapshot that is read with the current schema: what a condition says on it."""
+        return self.scans.of(table, snapshot_id=None)
+
     def write(self, table: Table, rows: DataFrame, mode: WriteMode, *, branch: str = "main") -> Committed:
         """The rows as one snapshot on top of the branch, or no snapshot and no file."""
         context = self.context

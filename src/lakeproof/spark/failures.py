@@ -15,7 +15,7 @@ from lakeproof.sql.lexer import marked
 
 _RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: \w+)?\s*$", re.MULTILINE)
 _NULL = re.compile(r"\[NOT_NULL_ASSERT_VIOLATION\][^:]*:\s*(.*?)\s*If the schema", re.DOTALL)
-_POSITION = re.compile(r"\(?line (\d+), pos (\d+)\)?|line (\d+) pos (\d+)")
+_POSITION = re.compile(r"line (\d+),? pos(ition)? (\d+)")
 _CONDITION = re.compile(r"\[([A-Z_.]+)\]\s*(.*?)(?:\s*SQLSTATE: \w+|\n\n|$)", re.DOTALL)
 
 
@@ -45,7 +45,7 @@ def spoken_error(gateway: Gateway, error: Exception, text: str = "") -> Lakeproo
     position = _POSITION.search(told)
     place = ""
     if position and text:
-        line, column = (int(one) for one in position.groups() if one is not None)
+        line, column = int(position[1]), int(position[3]) - bool(position[2])  # a position counts from one
         place = marked(text, sum(len(one) + 1 for one in text.split("\n")[: line - 1]) + column)
     message, hint = _sentences(told, error)
     return InvalidInput(message, place=place, hint=hint)

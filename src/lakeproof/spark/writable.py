@@ -88,7 +88,9 @@ class WritableTable(JavaProxy):
     @from_java
     def newWriteBuilder(self, info: Any) -> WriteBuilder:
         """A write begins."""
-        refuse_write_options(self.table, dict(info.options().asCaseSensitiveMap()))
+        options = info.options()
+        if not options.isEmpty():
+            refuse_write_options(self.table, dict(options.asCaseSensitiveMap()))
         return WriteBuilder(self.engine, self.table)
 
     @from_java

@@ -30,9 +30,9 @@ def delete_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: P
 def _whole_files(engine: Engine, table: Table, parsed: ParsedCommand) -> Effect | None:
     """The files that go, if no file has both rows that match and rows that do not.
 
-    It is asked of the table's plain scan, which is at hand; one with places is made when rows must be found.
+    What the condition says does not depend on the snapshot; a scan with places is made when rows must be found.
     """
-    scan = engine.scan(table)
+    scan = engine.shape(table)
     condition = meaning_on(engine, table, scan.rows, parsed).condition
     hit = scan.rows if condition is None else scan.rows.filter(condition)
     chosen = exact_filter(engine.gateway, scan.source, hit._jdf.queryExecution().optimizedPlan())

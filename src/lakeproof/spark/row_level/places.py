@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
@@ -21,7 +21,7 @@ from lakeproof.format import Rows, row_set, rows_of
 from lakeproof.iceberg.delete_files import Positions, deleted_positions
 from lakeproof.iceberg.planning import ScanPlan
 from lakeproof.iceberg.types import Table
-from lakeproof.spark.columns import ScanColumn, history_of, scan_columns
+from lakeproof.spark.columns import ScanColumn, history_of, kept_columns, scan_columns
 from lakeproof.spark.deletes import DELETED, FILE, GROUP, ROW_INDEX, Deletes, bitmap, find_deletes, without_deleted
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.file_index import Group, ManagedFileIndex, ScanSource
@@ -96,8 +96,12 @@ def placed_scan(engine: Engine, table: Table) -> PlacedScan:
     rows = engine.scans.relation(table, index, read_schema(columns))
     if deletes is not None:
         rows = without_deleted(rows, deletes, {c.read.metadata[FIELD_ID]: c.read.name for c in columns})
-    place = F.shiftleft(F.col(FILE).cast("long"), _SHIFT).bitwiseOR(F.col(ROW_INDEX)).alias(PLACE)
+    place = kept_columns.get(PLACE, _place)
     return PlacedScan(rows.select(*[column.shown() for column in columns], place), index)
+
+
+def _place() -> Column:
+    return F.shiftleft(F.col(FILE).cast("long"), _SHIFT).bitwiseOR(F.col(ROW_INDEX)).alias(PLACE)
 
 
 def head_source(engine: Engine, table: Table) -> ScanSource:
