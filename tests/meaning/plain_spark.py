@@ -6,17 +6,20 @@ UPDATE writes what INSERT would store in a Parquet table of the same columns; a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from typing import Any, NamedTuple
 
 from column_kinds import FIELDS, Column
 from pyspark.sql import DataFrame, SparkSession
 from random_predicates import said
-from steps import Alter, Assignment, Clause, Create, Delete, Insert, Merge, Names, Read, Update
+from steps import Alter, Assignment, Clause, Copy, Create, Delete, Insert, Merge, Read, Update
 from wording import inlined, values, where
 
 RID = "__rid"
+_RULES = "org.apache.spark.sql.catalyst.optimizer."
+_OF_LOCAL_ROWS = (f"{_RULES}ConvertToLocalRelation", f"{_RULES}PropagateEmptyRelation")
 _numbers = count(1)
 
 
@@ -33,7 +36,9 @@ class Plain:
 
     def __init__(self, spark: SparkSession, made: Create) -> None:
         self.spark, self.columns, self.view = spark, made.columns, f"plain_{next(_numbers)}"
-        self._sink, self._sinks, self.count = "", list[str](), 0
+        self._sink, self._sinks = "", list[str]()
+        self._now: DataFrame | None = None
+        self._before: DataFrame | None = None
         self._settle(spark.sql(f"select {self._nothing()} where false"))
 
     def _nothing(self) -> str:
@@ -52,6 +57,21 @@ class Plain:
         for sink in self._sinks:
             self.spark.sql(f"drop table if exists {sink}")
 
+    def undo(self) -> None:
+        """The rows are as they were before the last statement."""
+        assert self._before is not None
+        self._now = self._before
+        self._now.createOrReplaceTempView(self.view)
+
+    @contextmanager
+    def eager(self) -> Iterator[None]:
+        """Inside, Spark treats the local rows like those of a file: constants are computed before any row is."""
+        self.spark.conf.set("spark.sql.optimizer.excludedRules", ", ".join(_OF_LOCAL_ROWS))
+        try:
+            yield
+        finally:
+            self.spark.conf.unset("spark.sql.optimizer.excludedRules")
+
     # ---- statements
 
     def read(self, step: Read) -> DataFrame:
@@ -69,6 +89,11 @@ class Plain:
         listed = ", ".join(column.sql for column in self.columns)
         text = f"select {listed} from values {values(step.rows)} as v({listed})"
         self._settle(self.rows().union(self._stored(text)))
+
+    def copy(self, step: Copy) -> None:
+        """The chosen rows once more."""
+        text = f"select {self._names()} from {self.view} {step.names.alias}{where(step.predicate)}"
+        self._settle(self.rows().union(self.spark.sql(inlined(text, self.view, step.names, step.parameters))))
 
     def alter(self, step: Alter) -> None:
         """The same rows under other columns."""
@@ -186,11 +211,11 @@ class Plain:
             .__getattr__("MODULE$")
             .unsafeWrapArray(execution.executedPlan().executeCollect())
         )
-        self.count = int(data.length())
         local = "org.apache.spark.sql.catalyst.plans.logical.LocalRelation"
         relation = getattr(jvm, local)(execution.analyzed().output(), data, False, _none(jvm))
         fresh = DataFrame(self._datasets().ofRows(self.spark._jsparkSession, relation.newInstance()), self.spark)
         fresh.createOrReplaceTempView(self.view)
+        self._before, self._now = self._now, fresh
 
     def _datasets(self) -> Any:
         return getattr(self.spark._jvm, "org.apache.spark.sql.classic.Dataset")
@@ -266,6 +291,3 @@ def _refuse_contradictions(assignments: Sequence[Assignment]) -> None:
 
 def _none(jvm: Any) -> Any:
     return getattr(getattr(jvm, "scala.None$"), "MODULE$")
-
-
-__all__ = ["RID", "Names", "Plain", "Refusal"]

@@ -94,7 +94,17 @@ class Life:
         return str(self.rows) if column.name == "id" else same.get(column.name) or column.of.value(self.r)
 
     def _alter(self) -> list[Step]:
-        ways = (self._add, self._add, self._rename, self._drop, self._widen, self._move, self._repartition, self._grow)
+        ways = (
+            self._add,
+            self._add,
+            self._rename,
+            self._drop,
+            self._widen,
+            self._move,
+            self._repartition,
+            self._grow,
+            self._compact,
+        )
         made = self.r.choice(ways)()
         if made is None:
             return []
@@ -163,6 +173,11 @@ class Life:
             return None
         self.partitions += (field,)
         return Alter(f"add partition field {field}", self.columns, values)
+
+    def _compact(self) -> Alter:
+        return Alter(
+            "call system.rewrite_data_files('{t}')", self.columns, tuple(column.sql for column in self.columns)
+        )
 
     def _grow(self) -> Alter | None:
         able = [column for column in self.columns if column.kind == "struct"]

@@ -7,7 +7,7 @@ from typing import Literal
 
 from column_kinds import FIELDS, KINDS, SCALARS, Column
 from random_predicates import TABLE, Asking, Leaf, said
-from steps import Assignment, Clause, Delete, Merge, Names, Read, Statement, Update
+from steps import Assignment, Clause, Copy, Delete, Merge, Names, Read, Statement, Update
 
 Columns = tuple[Column, ...]
 Mix = Literal["all", "reads", "commands"]
@@ -45,10 +45,13 @@ def random_statement(r: Random, columns: Columns, rows: int, mix: Mix = "all") -
     chance = r.uniform(0.6, 1) if mix == "commands" else r.random()
     if chance < 0.6 or mix == "reads":
         return _read(r, columns)
-    if chance < 0.74:
+    if chance < 0.72:
         return _delete(r, columns)
-    if chance < 0.88:
+    if chance < 0.85:
         return _update(r, columns)
+    if chance < 0.88:
+        asking = Asking(r, columns)
+        return Copy(asking.predicate(), tuple(asking.parameters), _names(r))
     return _Merging(r, columns, rows).merge()
 
 

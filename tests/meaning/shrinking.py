@@ -7,7 +7,7 @@ from typing import Any
 
 from oracle import Difference, Oracle
 from random_predicates import smaller
-from steps import Alter, Create, Delete, Episode, Insert, Merge, Read, Step, Update
+from steps import Alter, Copy, Create, Delete, Episode, Insert, Merge, Read, Step, Update
 
 
 def shrunk(oracle: Oracle, difference: Difference, attempts: int = 40) -> Difference:
@@ -59,7 +59,7 @@ def candidates(episode: Episode) -> Iterator[Episode]:
 
 def _simpler(step: Step) -> Iterator[Any]:
     match step:
-        case Read() | Delete() | Update() if step.predicate is not None:
+        case Read() | Copy() | Delete() | Update() if step.predicate is not None:
             for predicate in smaller(step.predicate):
                 yield step._replace(predicate=predicate)
     match step:

@@ -24,7 +24,10 @@ class Insert(NamedTuple):
 
 
 class Alter(NamedTuple):
-    """The schema or the partitioning changes; the columns after it, and how plain Spark computes each of them."""
+    """The schema or the partitioning changes; the columns after it, and how plain Spark computes each of them.
+
+    A `call` in place of the change is a procedure, which leaves the rows as they are.
+    """
 
     change: str
     columns: tuple[Column, ...]
@@ -52,6 +55,14 @@ class Delete(NamedTuple):
     """DELETE; without a predicate every row goes."""
 
     predicate: Predicate | None
+    parameters: tuple[Parameter, ...] = ()
+    names: Names = Names()
+
+
+class Copy(NamedTuple):
+    """INSERT … SELECT of the table's own rows."""
+
+    predicate: Predicate
     parameters: tuple[Parameter, ...] = ()
     names: Names = Names()
 
@@ -91,7 +102,7 @@ class Merge(NamedTuple):
     source_columns: tuple[Column, ...]
 
 
-Statement = Read | Delete | Update | Merge | Insert
+Statement = Read | Delete | Update | Merge | Insert | Copy
 Step = Create | Alter | Statement
 
 

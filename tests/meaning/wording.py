@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from predicate_forms import Parameter
 from random_predicates import Predicate, said
-from steps import Alter, Assignment, Clause, Create, Delete, Insert, Merge, Names, Read, Step, Update
+from steps import Alter, Assignment, Clause, Copy, Create, Delete, Insert, Merge, Names, Read, Step, Update
 
 _PLACE = re.compile(r"\{a(\d+)\}")
 
@@ -31,10 +31,13 @@ def managed(step: Step, table: str) -> Said:
         case Insert(rows):
             return Said(f"insert into {table} values {values(rows)}")
         case Alter(change):
-            return Said(f"alter table {table} {change}")
+            return Said(change.format(t=table) if change.startswith("call ") else f"alter table {table} {change}")
         case Read(text, predicate, parameters, names):
             named = f"{_from(table, names)}{f' {names.alias}' if names.alias else ''}"
             text = text.replace("from {t}", f"from {named}", 1).replace("{p}", said(predicate))
+            return _with_arguments(_named(text, table, names), parameters)
+        case Copy(predicate, parameters, names):
+            text = f"insert into {table} select * from {_target(table, names)}{where(predicate)}"
             return _with_arguments(_named(text, table, names), parameters)
         case Delete(predicate, parameters, names):
             text = f"delete from {_target(table, names)}{where(predicate)}"
