@@ -9,8 +9,8 @@ class LakeproofError(Exception):
     exit_code = 2
 
 
-class InvalidInput(LakeproofError):
-    """The call is wrong: fix it. Says where and gives a hint."""
+class PlacedError(LakeproofError):
+    """An error that says where, and gives a hint."""
 
     def __init__(self, message: str, *, place: str = "", hint: str = "") -> None:
         super().__init__(message)
@@ -23,6 +23,16 @@ class InvalidInput(LakeproofError):
         if self.hint:
             lines.append(f"  hint  {self.hint}")
         return "\n".join(lines)
+
+
+class InvalidInput(PlacedError):
+    """The call is wrong: fix it."""
+
+
+class Unavailable(PlacedError):
+    """The catalog or the storage does not answer; nothing was committed: try later."""
+
+    exit_code = 3
 
 
 class CommitConflict(LakeproofError):

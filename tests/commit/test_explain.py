@@ -26,7 +26,7 @@ def test_a_table_without_a_snapshot_is_called_empty() -> None:
     assert "  read at  an empty table; the table is now at snapshot 1" in said.splitlines()
 
 
-@pytest.mark.parametrize("check", [*ALL_CHECKS, "history_known"])
+@pytest.mark.parametrize("check", ALL_CHECKS)
 def test_every_check_has_its_sentence(check: str) -> None:
     fate = "updated" if check == "target_rows" else ""
     said = because(Conflict(check, 2, ("f.parquet",), fate), "UPDATE")

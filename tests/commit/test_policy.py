@@ -28,6 +28,7 @@ def spark(command: Command, mode: Mode, isolation: Isolation, version: int) -> s
         return every_row_delta | {"data_files_exist", "missing_delete_paths", "no_new_delete_files"}
     return {
         Command.METADATA_DELETE: {"whole_files_match"},
+        Command.OVERWRITE: {"whole_files_match"},
         Command.REWRITE: {"missing_delete_paths", "no_new_position_deletes_for_data_files"},
         Command.REWRITE_DELETES: {"missing_delete_paths"},
     }.get(command, set())
@@ -47,7 +48,7 @@ def pyiceberg(command: Command, mode: Mode, isolation: Isolation, version: int) 
         return {"missing_delete_paths"}
     always = {"no_new_deletes_for_data_files_at_head", "deleted_data_files", "missing_delete_paths"}
     if command in {Command.DELETE, Command.METADATA_DELETE} | OVERWRITES:  # by a filter, not file by file
-        always |= {"no_new_delete_files"}
+        always |= {"no_new_delete_files", "whole_files_match"}
     return always | ({"added_data_files"} if isolation is Isolation.SERIALIZABLE else set())
 
 
@@ -57,7 +58,8 @@ def lakeproof(command: Command, mode: Mode, isolation: Isolation, version: int) 
     if command in ROW_LEVEL and mode is Mode.MERGE_ON_READ:
         return {"target_rows", "delete_files_fit_format_version"} | reads
     if command in ROW_LEVEL | OVERWRITES | {Command.METADATA_DELETE}:
-        return {"target_rows", "replaced_files"} | reads
+        whole = set() if command in ROW_LEVEL else {"whole_files_match"}
+        return {"target_rows", "replaced_files"} | reads | whole
     return {
         Command.INSERT_SELECT: reads,
         Command.REWRITE: {"replaced_files"},
@@ -77,7 +79,9 @@ EXPECTED = {
 def test_a_policy_asks_exactly_this(name: str, command: Command) -> None:
     for mode, isolation, version in product(Mode, Isolation, (2, 3)):
         asked = checks_of(POLICIES[name], command, mode, isolation, version).names
-        assert set(asked) == EXPECTED[name](command, mode, isolation, version), (mode, isolation, version)
+        expected = EXPECTED[name](command, mode, isolation, version)
+        of_the_window = expected - {*CHANGE_CHECKS, "whole_files_match"}  # then all of it must be there
+        assert set(asked) == expected | ({"history_known"} if of_the_window else set()), (mode, isolation, version)
         assert len(set(asked)) == len(asked)
 
 
@@ -157,7 +161,8 @@ def test_checks_are_sorted_by_what_they_look_at() -> None:
     assert listed.rows == frozenset(ROW_CHECKS)
     assert [name for name, _ in listed.newest] == ["no_new_deletes_for_data_files_at_head"]
     assert {name for name, _ in listed.snapshot} | {*listed.change, *listed.head, *listed.rows} == set(ALL_CHECKS) - {
-        "no_new_deletes_for_data_files_at_head"
+        "no_new_deletes_for_data_files_at_head",
+        "history_known",
     }
 
 

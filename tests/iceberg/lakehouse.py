@@ -18,6 +18,7 @@ from lakeproof.iceberg.operations import Options, append
 from lakeproof.iceberg.statistics import WrittenFile, data_files_from_footers
 from lakeproof.iceberg.tables import PartitionBy, create_table, load_table
 from lakeproof.iceberg.types import Catalog, DataFile, LongType, NestedField, Schema, StringType, Table
+from lakeproof.iceberg.values import stored
 
 Row = dict[str, Any]
 PEOPLE = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", StringType()))
@@ -73,7 +74,7 @@ def partition_of(table: Table, row: Row, spec_id: int) -> tuple[Any, ...]:
     for field in table.specs()[spec_id].fields:
         source = table.schema().find_field(field.source_id)
         value = row.get(source.name)
-        values.append(None if value is None else field.transform.transform(source.field_type)(value))
+        values.append(None if value is None else stored(field.transform.transform(source.field_type)(value)))
     return tuple(values)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from lakehouse import Lakehouse, insert, people, rows_of
 
-from lakeproof.errors import InvalidInput
+from lakeproof.errors import InvalidInput, Unavailable
 from lakeproof.iceberg.catalogs import open_catalog, warehouse_location
 from lakeproof.iceberg.tables import list_namespaces, list_tables
 
@@ -37,16 +37,20 @@ def test_a_catalog_in_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("uri", "part"),
+    ("uri", "family", "part"),
     [
-        pytest.param("mysql://x", "not the URI of a catalog", id="another kind of database"),
-        pytest.param("nonsense", "not the URI of a catalog", id="no URI at all"),
-        pytest.param("http://127.0.0.1:9/", "does not answer", id="a REST server that is not there"),
-        pytest.param("postgresql://u:secret@127.0.0.1:9/d", "does not answer", id="a PostgreSQL that is not there"),
+        pytest.param("mysql://x", InvalidInput, "not the URI of a catalog", id="another kind of database"),
+        pytest.param("nonsense", InvalidInput, "not the URI of a catalog", id="no URI at all"),
+        pytest.param("http://127.0.0.1:9/", Unavailable, "does not answer", id="a REST server that is not there"),
+        pytest.param(
+            "postgresql://u:secret@127.0.0.1:9/d", Unavailable, "does not answer", id="a PostgreSQL that is not there"
+        ),
     ],
 )
-def test_a_catalog_that_cannot_be_opened_is_one_sentence(tmp_path: Path, uri: str, part: str) -> None:
-    with pytest.raises(InvalidInput) as caught:
+def test_a_catalog_that_cannot_be_opened_is_one_sentence(
+    tmp_path: Path, uri: str, family: type[Exception], part: str
+) -> None:
+    with pytest.raises(family) as caught:
         open_catalog(uri, str(tmp_path / "w"))
     assert part in str(caught.value)
     assert "secret" not in str(caught.value)

@@ -94,6 +94,10 @@ def test_a_command_that_committed_already_is_not_committed_again(lake: Lakehouse
     assert orphans(lake.load()) == ()
 
 
+LISTENERS: list[Any] = []
+"""Kept alive: SQLAlchemy knows a listener by its address, which a later one could have."""
+
+
 def fail_once(when: str, then: Any = None) -> None:
     """The next event of that kind in the catalog's database fails without an answer."""
 
@@ -105,6 +109,7 @@ def fail_once(when: str, then: Any = None) -> None:
             then()
         raise OperationalError("update", {}, sqlite3.OperationalError("disk I/O error"))
 
+    LISTENERS.append(fail)
     event.listen(of, when, fail)
 
 
@@ -367,3 +372,182 @@ for number in range(12):
     assert sorted(row[0] for row in rows_of(table)) == [n * 100 + k for n in range(4) for k in range(12)]
     assert [s.sequence_number for s in table.metadata.snapshots] == list(range(1, 49))
     assert orphans(lake.load()) == ()
+
+
+# ---------------------------------------------------------------- requests that are answered late or never
+
+
+class LateRequest:
+    """The first request to swap gets no answer, and reaches the catalog when the test says so."""
+
+    def __init__(self, lake: Lakehouse, then: Any = None) -> None:
+        self.lake = lake
+        self.sent: list[Any] = []
+        LISTENERS.append(self)
+        event.listen(Engine, "before_cursor_execute", self._note)
+        fail_once("before_commit", then)
+
+    def _note(self, _connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        if statement.startswith("UPDATE") and not self.sent:
+            self.sent.append((statement, parameters))
+
+    def arrives(self) -> None:
+        with sqlite3.connect(self.lake.folder / "catalog.db") as connection:
+            assert connection.execute(*self.sent[0]).rowcount == 1
+
+
+def fail_next_read() -> None:
+    """The next time that the catalog's database is asked where the table is, it does not answer."""
+
+    def fail(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith("SELECT"):
+            event.remove(Engine, "before_cursor_execute", fail)  # the error ends the round of listeners
+            raise OperationalError("select", {}, sqlite3.OperationalError("disk I/O error"))
+
+    LISTENERS.append(fail)
+    event.listen(Engine, "before_cursor_execute", fail)
+
+
+def nth(*what: Any) -> Any:
+    """A hook that does these things one after the other, each time that metadata is written."""
+    left = list(what)
+    return lambda phase: left.pop(0)() if phase == METADATA_WRITTEN and left else None
+
+
+def expire_all_but_the_head(lake: Lakehouse) -> None:
+    expire_snapshots(lake.load(), older_than_ms=time.time_ns() // 1_000_000 + 1, retain_last=1)
+
+
+def test_a_late_request_that_wins_over_the_second_one_keeps_its_files(lake: Lakehouse) -> None:
+    table = insert(lake.create(properties=FAST), people(1))
+    late: list[LateRequest] = []
+    hook = nth(lambda: late.append(LateRequest(lake)), lambda: late[0].arrives())
+    answer = append(table, write(table, people(2)), Options(on_phase=hook))
+    assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x")]
+    assert [s.snapshot_id for s in lake.load().metadata.snapshots][-1] == answer.snapshot_id
+    assert orphans(lake.load()) == ()
+
+
+def test_a_lost_swap_does_not_settle_an_earlier_request(lake: Lakehouse) -> None:
+    table = insert(lake.create(properties=FAST), people(1))
+    late: list[LateRequest] = []
+
+    def lands_and_is_expired() -> None:
+        late[0].arrives()
+        insert(lake.load(), people(3))
+        expire_all_but_the_head(lake)
+
+    hook = nth(lambda: late.append(LateRequest(lake)), lands_and_is_expired)
+    with pytest.raises(CommitUnknown, match="look for snapshot"):
+        append(table, write(table, people(2)), Options(on_phase=hook))
+    assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x"), (3, "x")]
+
+
+def test_a_late_request_that_lands_after_its_writer_gave_up_is_readable(lake: Lakehouse) -> None:
+    table = insert(lake.create(properties=FAST), people(1))
+    late: list[LateRequest] = []
+    hook = nth(lambda: late.append(LateRequest(lake, then=fail_next_read)))
+    with pytest.raises(CommitUnknown):
+        append(table, write(table, people(2)), Options(on_phase=hook))
+    assert rows_of(lake.load()) == [(1, "x")]
+    late[0].arrives()
+    assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x")]
+
+
+def test_a_lost_swap_after_which_nobody_can_look_is_unknown(lake: Lakehouse) -> None:
+    table = insert(lake.create(properties=FAST), people(1))
+    late: list[LateRequest] = []
+
+    def lands_and_the_catalog_is_gone() -> None:
+        late[0].arrives()
+        fail_next_read()
+
+    hook = nth(lambda: late.append(LateRequest(lake)), lands_and_the_catalog_is_gone)
+    with pytest.raises(CommitUnknown):
+        append(table, write(table, people(2)), Options(on_phase=hook))
+    assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x")]
+
+
+def test_an_interrupt_while_a_request_is_open_removes_nothing_and_says_so(lake: Lakehouse) -> None:
+    table = insert(lake.create(properties=FAST), people(1))
+    late: list[LateRequest] = []
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        append(table, write(table, people(2)), Options(on_phase=nth(lambda: late.append(LateRequest(lake)), interrupt)))
+    assert "nobody knows whether INSERT" in caught.value.__notes__[0]
+    late[0].arrives()
+    assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x")]
+
+
+def test_a_lost_answer_whose_snapshot_was_expired_is_never_committed_again(lake: Lakehouse) -> None:
+    table = lake.create(properties=FAST)  # scanned empty: an expiry leaves a line without a visible hole
+
+    def committed_then_expired() -> None:
+        for number in (2, 3):
+            insert(lake.load(), people(number))
+        expire_all_but_the_head(lake)
+
+    hook = once(lambda: fail_once("after_commit", then=committed_then_expired))
+    with pytest.raises(CommitUnknown):
+        append(table, write(table, people(1)), Options(on_phase=hook))
+    assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x"), (3, "x")]
+
+
+def reads_the_table(table: Table) -> TableChange:
+    """An INSERT … SELECT of the table's own rows, at serializable."""
+    scanned = table.current_snapshot()
+    number = None if scanned is None else scanned.snapshot_id
+    return TableChange(Command.INSERT_SELECT, isolation=Isolation.SERIALIZABLE, command_id="r", scan_snapshot=number)
+
+
+@pytest.mark.parametrize(("others", "known"), [((2,), True), ((2, 3), False)])
+@pytest.mark.parametrize("first", [(), (1,)])
+def test_an_expiry_neither_hides_a_hole_in_the_window_nor_invents_one(
+    lake: Lakehouse, first: tuple[int, ...], others: tuple[int, ...], *, known: bool
+) -> None:
+    table = lake.create()
+    if first:
+        insert(table, people(*first))
+    stale = lake.load()
+    files = write(stale, people(9))
+    for number in others:
+        insert(lake.load(), people(number))
+    expire_all_but_the_head(lake)
+    with pytest.raises(CommitConflict) as caught:
+        commit_change(stale, reads_the_table(stale), NewFiles(tuple(files)))
+    assert isinstance(caught.value.conflict, Conflict)
+    assert caught.value.conflict.check == ("new_rows_match" if known else "history_known")
+
+
+def test_metadata_files_that_are_gone_already_do_not_fail_a_commit(lake: Lakehouse) -> None:
+    keep_one = {
+        "write.metadata.delete-after-commit.enabled": "true",
+        "write.metadata.previous-versions-max": "1",
+    }
+    table = insert(lake.create(properties=keep_one), people(1))
+    Path(table.metadata.metadata_log[-1].metadata_file.removeprefix("file://")).unlink()
+    insert(table, people(2))
+    assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x")]
+
+
+def test_no_two_tries_share_a_name_and_each_has_the_number_of_its_snapshot(lake: Lakehouse) -> None:
+    table = insert(lake.create(properties=FAST), people(1))
+    seen: list[set[str]] = []
+    metadata = Path(table.location().removeprefix("file://")) / "metadata"
+
+    def note(phase: str) -> None:
+        if phase == METADATA_WRITTEN:
+            seen.append(files_below(metadata))
+            if len(seen) < 3:
+                insert(lake.load(), people(10 + len(seen)))
+
+    answer = append(table, write(table, people(2)), Options(on_phase=note))
+    assert answer.retries == 2
+    own = answer.table.current_snapshot()
+    assert own is not None
+    mine = [m for m in own.manifests(answer.table.io) if m.added_snapshot_id == own.snapshot_id]
+    assert {m.sequence_number for m in mine} == {own.sequence_number} == {4}
+    assert {e.sequence_number for m in mine for e in m.fetch_manifest_entry(answer.table.io)} == {4}

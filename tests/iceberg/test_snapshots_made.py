@@ -31,7 +31,7 @@ from lakeproof.iceberg.operations import (
 from lakeproof.iceberg.physical import NewFiles
 from lakeproof.iceberg.planning import plan
 from lakeproof.iceberg.produce import FileChange, Producer
-from lakeproof.iceberg.swap import swap, with_snapshot
+from lakeproof.iceberg.swap import stage, swap, with_snapshot
 from lakeproof.iceberg.tables import PartitionBy
 from lakeproof.iceberg.types import Table
 from lakeproof.iceberg.values import data_file_values
@@ -298,7 +298,7 @@ def test_the_metadata_is_what_pyiceberg_would_have_written(lake: Lakehouse) -> N
     updates = (AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate.model_validate(ref))
     theirs = update_table_metadata(table.metadata, updates, metadata_location=table.metadata_location)
     assert with_snapshot(table, snapshot, "main").model_dump() == theirs.model_dump()
-    swap(table, snapshot, branch="main", head_id=head(table))
+    swap(table, stage(table, snapshot, "main", head(table), []))
     assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x")]
 
 

@@ -13,7 +13,15 @@ import pytest
 from scenario_corpus import NAMES, forget_checks, found
 
 from lakeproof.commit import POLICIES, Command, Conflict, Stamp, rows, validation, window
-from lakeproof.commit.checks import ALL_CHECKS, CHANGE_CHECKS, HEAD_CHECKS, NEWEST_ONLY, ROW_CHECKS, SNAPSHOT_CHECKS
+from lakeproof.commit.checks import (
+    ALL_CHECKS,
+    CHANGE_CHECKS,
+    HEAD_CHECKS,
+    NEWEST_ONLY,
+    ROW_CHECKS,
+    SNAPSHOT_CHECKS,
+    WINDOW_CHECKS,
+)
 from lakeproof.commit.rows import RowMemory, Touched, Walked
 from lakeproof.format import rows_of
 
@@ -49,6 +57,7 @@ NEVER_CONFLICTS = {
     "target_rows": ("rule_01_delete_looks_at_the_new_version", "rule_02_update_does_not_bring_back_a_deleted_row"),
     "replaced_files": ("rule_12_two_compactions_of_the_same_files", "rule_13_moved_rows_are_not_gone"),
     "new_rows_match": ("rule_03_inserted_row_is_seen", "write_skew_insert_select_sum"),
+    "history_known": ("lakeproof_window_expired", "core_overwrite_incompatible_expiration_validated"),
     "rows_read": ("rule_04_rows_read_and_not_written", "write_skew", "write_skew_insert_select_count"),
 }
 
@@ -67,6 +76,7 @@ ALWAYS_CONFLICTS = {
     "added_files_match_overwrite_filter": ("core_overwrite_by_filter_inherits_the_conflict_filter",),
     "missing_delete_paths": ("seed_004_fig9_missing_delete_paths_passes",),
     "whole_files_match": ("delete_files_by_filter_whole_files",),
+    "history_known": ("lakeproof_scan_snapshot_expired", "core_overwrite_compatible_expiration_validated"),
 }
 
 
@@ -90,6 +100,8 @@ def silenced(name: str, patch: pytest.MonkeyPatch) -> None:
         patch.setitem(CHANGE_CHECKS, name, never)
     if name in HEAD_CHECKS:
         patch.setattr(validation, name, never)
+    if name in WINDOW_CHECKS:
+        patch.setattr(window, name, never)
     if name in ROW_CHECKS:
         patch.setattr(window, "followed", _deaf_to(name, rows.followed, asked_at=3))
         patch.setattr(validation, "conflict_now", _deaf_to(name, rows.conflict_now, asked_at=2))
@@ -127,6 +139,8 @@ def test_a_check_that_always_conflicts_is_noticed(name: str, monkeypatch: pytest
     if name in HEAD_CHECKS:
         monkeypatch.setattr(window, "_gone", lambda change, gone, snapshot: ("x",))
         monkeypatch.setattr(validation, name, always)
+    if name in WINDOW_CHECKS:
+        monkeypatch.setattr(window, name, always)
     assert [one for one in ALWAYS_CONFLICTS[name] if not found(one)] == []
 
 

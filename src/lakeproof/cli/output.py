@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from lakeproof.errors import CommitConflict, CommitRejected, CommitUnknown, InvalidInput, LakeproofError
+from lakeproof.errors import CommitConflict, CommitRejected, CommitUnknown, LakeproofError, PlacedError, Unavailable
 
 DONE, DIFFERS, BAD_INPUT, UNKNOWN = 0, 1, 2, 3
 
@@ -43,11 +43,13 @@ def guarded(run: Callable[[], int], *, as_json: bool) -> int:
 
 def print_error(error: LakeproofError, *, as_json: bool) -> int:
     """An error as JSON on stdout or as text on stderr; gives the exit code."""
-    place, hint = (error.place, error.hint) if isinstance(error, InvalidInput) else ("", "")
-    message = error.message if isinstance(error, InvalidInput) else str(error)
+    place, hint = (error.place, error.hint) if isinstance(error, PlacedError) else ("", "")
+    message = error.message if isinstance(error, PlacedError) else str(error)
     if as_json:
         print_json({"error": {"message": message, "place": place, "hint": hint}})
     else:
-        named = isinstance(error, CommitConflict | CommitRejected | CommitUnknown)  # its name says what to do next
+        named = isinstance(
+            error, CommitConflict | CommitRejected | CommitUnknown | Unavailable
+        )  # its name says what to do next
         print(f"{type(error).__name__ if named else 'error'}: {error}", file=sys.stderr)
     return error.exit_code

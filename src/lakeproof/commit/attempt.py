@@ -1,11 +1,23 @@
-"""What a writer does next: the commit as a state machine, written down as data.
+"""What a writer does next: the commit as a state machine, written down as data. This file is the whole protocol.
 
-A runtime performs the phase that `Attempt` names and reports what happened; a model does the same with its table. The
-table below is the whole protocol. Files may be cleaned up only when it ends in «not committed».
+A runtime, a model and a scenario perform the phase that `Attempt` names and report what happened (`driver.py`);
+whatever goes wrong in a phase is something that happened too. Three facts carry it:
+
+1. Every try has a snapshot id and files of its own, and asks the catalog to swap the pointer from the head that it
+   validated. A try that was answered is settled: it is the head, or it never will be.
+2. A try without an answer is *unanswered*: it may still arrive, as long as nobody has taken the sequence number that it
+   carries. Numbers only grow, also over a rollback, and no catalog adds a snapshot whose number is taken: SQL catalogs
+   compare the metadata file, which has changed; REST catalogs compare the branch's head, which a rollback can bring
+   back, and the number, which it cannot. So the number decides (`what_became`), not the head. All tries that are
+   unanswered at a time carry the same number, for a try is only sent when the number was found free. When one of ours
+   took it, or somebody else's snapshot did and can be seen, each of them is settled.
+3. While a try is unanswered nobody may say that the command did not commit, and no file of it may be removed. The
+   attempt ends as *unknown* instead, whatever the reason is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -17,10 +29,10 @@ class Phase(StrEnum):
     """Where an attempt stands; the last four end it."""
 
     REFRESH = "refresh"
+    LOOK = "look for the own commit"
     VALIDATE = "validate"
     WRITE_METADATA = "write metadata"
     SWAP = "swap"
-    LOOK = "look for the own commit"
     COMMITTED = "committed"
     RUN_AGAIN = "run again"
     ABORTED = "aborted"
@@ -31,7 +43,10 @@ class Happened(StrEnum):
     """What a phase reports."""
 
     LOADED = "the head and the unseen snapshots are loaded"
-    HISTORY_BROKEN = "a snapshot of the window was expired"
+    OWN_ID_FOUND = "the own snapshot is in the table"
+    CERTAINLY_NOT = "somebody else took the sequence number of the request"
+    MAY_STILL_ARRIVE = "nobody has taken the sequence number of the request"
+    CANNOT_TELL = "whoever took the sequence number of the request was expired"
     MAY_COMMIT = "validation allows the commit"
     MUST_RUN_AGAIN = "validation says run again"
     REFUSED = "validation refuses"
@@ -40,40 +55,46 @@ class Happened(StrEnum):
     WRITTEN = "the metadata is written"
     SWAPPED = "the pointer was swapped"
     LOST_SWAP = "somebody else swapped first"
+    TURNED_DOWN = "the catalog says that the request is wrong"
     NO_ANSWER = "the catalog did not answer"
-    OWN_ID_FOUND = "the own snapshot is in the table"
-    CERTAINLY_NOT = "the head has moved on without it"
-    HEAD_UNCHANGED = "the head is the expected one: a second swap cannot win twice"
-    CANNOT_LOOK = "the table cannot be read, or its history has a hole"
+    FAILED = "the phase failed, or was interrupted"
+    OUT_OF_TIME = "the time for retries is over"
 
 
 NEXT: dict[tuple[Phase, Happened], Phase] = {
     (Phase.REFRESH, Happened.LOADED): Phase.VALIDATE,
-    (Phase.REFRESH, Happened.HISTORY_BROKEN): Phase.ABORTED,
+    (Phase.REFRESH, Happened.FAILED): Phase.ABORTED,
+    (Phase.REFRESH, Happened.OUT_OF_TIME): Phase.ABORTED,
+    (Phase.LOOK, Happened.OWN_ID_FOUND): Phase.COMMITTED,
+    (Phase.LOOK, Happened.CERTAINLY_NOT): Phase.VALIDATE,
+    (Phase.LOOK, Happened.MAY_STILL_ARRIVE): Phase.VALIDATE,
+    (Phase.LOOK, Happened.CANNOT_TELL): Phase.UNKNOWN,
+    (Phase.LOOK, Happened.FAILED): Phase.UNKNOWN,
+    (Phase.LOOK, Happened.OUT_OF_TIME): Phase.UNKNOWN,
     (Phase.VALIDATE, Happened.MAY_COMMIT): Phase.WRITE_METADATA,
     (Phase.VALIDATE, Happened.MUST_RUN_AGAIN): Phase.RUN_AGAIN,
     (Phase.VALIDATE, Happened.REFUSED): Phase.ABORTED,
     (Phase.VALIDATE, Happened.ALREADY_COMMITTED): Phase.COMMITTED,
     (Phase.VALIDATE, Happened.NOTHING_LEFT): Phase.COMMITTED,
+    (Phase.VALIDATE, Happened.FAILED): Phase.ABORTED,
     (Phase.WRITE_METADATA, Happened.WRITTEN): Phase.SWAP,
+    (Phase.WRITE_METADATA, Happened.FAILED): Phase.ABORTED,
     (Phase.SWAP, Happened.SWAPPED): Phase.COMMITTED,
     (Phase.SWAP, Happened.LOST_SWAP): Phase.REFRESH,
+    (Phase.SWAP, Happened.TURNED_DOWN): Phase.ABORTED,
     (Phase.SWAP, Happened.NO_ANSWER): Phase.LOOK,
-    (Phase.LOOK, Happened.OWN_ID_FOUND): Phase.COMMITTED,
-    (Phase.LOOK, Happened.CERTAINLY_NOT): Phase.REFRESH,
-    (Phase.LOOK, Happened.HEAD_UNCHANGED): Phase.REFRESH,
-    (Phase.LOOK, Happened.CANNOT_LOOK): Phase.UNKNOWN,
+    (Phase.SWAP, Happened.FAILED): Phase.UNKNOWN,
 }
+"""What comes next when nothing is unanswered; `Attempt.after` says what an unanswered try changes about it."""
 
 ENDED = frozenset({Phase.COMMITTED, Phase.RUN_AGAIN, Phase.ABORTED, Phase.UNKNOWN})
-
-
-SETTLED = frozenset({Happened.CERTAINLY_NOT, Happened.REFUSED, Happened.MUST_RUN_AGAIN})
-"""After these a request without an answer is dead: the head has moved on, and our own snapshot is not behind it."""
+UNANSWERED = frozenset({(Phase.SWAP, Happened.NO_ANSWER), (Phase.SWAP, Happened.FAILED)})
+SETTLED = frozenset({Happened.OWN_ID_FOUND, Happened.CERTAINLY_NOT, Happened.ALREADY_COMMITTED, Happened.SWAPPED})
+"""After these no try of ours can commit any more but the one that did: the sequence number is taken."""
 
 
 class Attempt(NamedTuple):
-    """How far a commit has come. `retries` counts lost swaps; `unanswered`: a request may still commit."""
+    """How far a commit has come. `retries` counts lost swaps; `unanswered`: a try may still commit."""
 
     phase: Phase = Phase.REFRESH
     retries: int = 0
@@ -87,30 +108,52 @@ class Attempt(NamedTuple):
 
     @property
     def may_clean_up(self) -> bool:
-        """Whether the files written for this attempt can be removed: only when it certainly did not commit."""
-        return self.phase in (Phase.RUN_AGAIN, Phase.ABORTED) and not self.unanswered
+        """Whether it is known of every try whether it committed, so that what nobody needs can be removed."""
+        return self.ended and self.phase is not Phase.UNKNOWN and not self.unanswered
 
     def after(self, happened: Happened) -> Attempt:
         """The attempt after its phase reported this."""
-        step = NEXT.get((self.phase, happened))
-        if step is None:
-            raise ModelError(f"an attempt in phase «{self.phase}» cannot hear «{happened}»")
-        unanswered = happened is Happened.NO_ANSWER or (self.unanswered and happened not in SETTLED)
-        told = self._replace(phase=step, unanswered=unanswered)
-        if happened is Happened.LOST_SWAP:
-            return told._lost_swap()
-        return told.given_up() if step is Phase.ABORTED else told
+        phase = NEXT.get((self.phase, happened))
+        if phase is None:
+            raise ModelError(f"an attempt in phase '{self.phase}' cannot hear '{happened}'")
+        lost = happened is Happened.LOST_SWAP
+        told = self._replace(
+            phase=phase,
+            retries=self.retries + lost,
+            unanswered=happened not in SETTLED and (self.unanswered or (self.phase, happened) in UNANSWERED),
+        )
+        if told._is_spent and phase in (Phase.REFRESH, Phase.VALIDATE) and not (lost and told.unanswered):
+            told = told._replace(phase=Phase.ABORTED)
+        return told._while_unanswered() if told.unanswered else told
 
-    def _lost_swap(self) -> Attempt:
-        """One retry less. Whoever was faster may have been our own unanswered request: then look before giving up."""
-        lost = self._replace(retries=self.retries + 1)
-        if self.max_retries is None or lost.retries <= self.max_retries:
-            return lost
-        return lost._replace(phase=Phase.LOOK if self.unanswered else Phase.ABORTED)
+    @property
+    def _is_spent(self) -> bool:
+        return self.max_retries is not None and self.retries > self.max_retries
 
-    def given_up(self) -> Attempt:
-        """The attempt when its time is over, or its history is broken: unknown while a request may still commit."""
-        return self._replace(phase=Phase.UNKNOWN if self.unanswered else Phase.ABORTED)
+    def _while_unanswered(self) -> Attempt:
+        """Whoever was faster may have been our own try, so look; and nothing ends as «not committed»."""
+        if self.phase is Phase.REFRESH:
+            return self._replace(phase=Phase.LOOK)
+        return self._replace(phase=Phase.UNKNOWN) if self.phase in ENDED else self
+
+
+def what_became(*, asked: int, last: int, taken: Collection[int]) -> Happened:
+    """What the table says of an unanswered try that is not in it.
+
+    `asked` is the sequence number that the try carries, `last` the last one that the table gave away, and `taken` those
+    of the snapshots that can still be seen.
+    """
+    if last < asked:
+        return Happened.MAY_STILL_ARRIVE
+    return Happened.CERTAINLY_NOT if asked in taken else Happened.CANNOT_TELL
+
+
+def removable(attempt: Attempt, written: Iterable[str], named: Collection[str]) -> tuple[str, ...]:
+    """What may be deleted of the files that an ended attempt wrote, over all its tries.
+
+    `named` is what the committed snapshot itself names; nothing, where none was committed.
+    """
+    return tuple(path for path in written if path not in named) if attempt.may_clean_up else ()
 
 
 def heard(answer: Answer) -> Happened:

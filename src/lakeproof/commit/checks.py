@@ -114,7 +114,12 @@ def added_files_match_overwrite_filter(change: TableChange, shape: TableShape) -
     return Conflict("added_files_match_overwrite_filter", None, tuple(found)) if found else None
 
 
-# ---------------------------------------------------------------- of the head
+# ---------------------------------------------------------------- of the window and of the head
+
+
+def history_known(missing: int | None) -> Conflict | None:
+    """Every snapshot between the scan and the head must still be there; else nobody knows what the others did."""
+    return None if missing is None else Conflict("history_known", missing)
 
 
 def missing_delete_paths(change: TableChange, gone: tuple[str, ...]) -> Conflict | None:
@@ -175,6 +180,9 @@ HEAD_CHECKS: dict[str, Callable[..., Conflict | None]] = {
     "missing_delete_paths": missing_delete_paths,
     "whole_files_match": whole_files_match,
 }
+WINDOW_CHECKS: dict[str, Callable[[int | None], Conflict | None]] = {"history_known": history_known}
+"""Asked of the lineage: which snapshot of the window is missing, if one is."""
+
 ROW_CHECKS: dict[str, str] = {
     "target_rows": "Nobody else may have given a row that I write another version; two deletes of one row agree.",
     "replaced_files": "A data file that I replace must still be there, if I keep rows of it.",
@@ -191,10 +199,13 @@ def describe(name: str) -> str:
     if name in NEWEST_ONLY:
         return "As no_new_deletes_for_data_files, but only the newest unseen snapshot is looked at."
     functions: dict[str, Callable[..., object]] = {n: f for n, (f, _) in SNAPSHOT_CHECKS.items()}
-    return ({**functions, **CHANGE_CHECKS, **HEAD_CHECKS}[name].__doc__ or "").strip().splitlines()[0]
+    return ({**functions, **CHANGE_CHECKS, **HEAD_CHECKS, **WINDOW_CHECKS}[name].__doc__ or "").strip().splitlines()[0]
 
 
-ALL_CHECKS = (*SNAPSHOT_CHECKS, *NEWEST_ONLY, *CHANGE_CHECKS, *HEAD_CHECKS, *ROW_CHECKS)
+OF_OTHERS = (*SNAPSHOT_CHECKS, *NEWEST_ONLY, missing_delete_paths.__name__, *ROW_CHECKS, *WINDOW_CHECKS)
+"""The checks that look at what others committed: each of them needs the whole window."""
+
+ALL_CHECKS = (*SNAPSHOT_CHECKS, *NEWEST_ONLY, *CHANGE_CHECKS, *HEAD_CHECKS, *ROW_CHECKS, *WINDOW_CHECKS)
 
 
 # ---------------------------------------------------------------- how a filter narrows files

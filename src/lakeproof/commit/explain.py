@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lakeproof.commit.change import TableChange
 from lakeproof.commit.conflict import Conflict
 
@@ -52,6 +54,15 @@ def explained(conflict: Conflict, change: TableChange, *, table: str, head: int 
         f"  next     run the {change.command} again; it will scan {_named(head)}",
     ]
     return "\n".join(lines)
+
+
+def unknown_outcome(command: str, table: str, snapshots: Sequence[int]) -> str:
+    """What is said when nobody knows whether a command was committed, and what to look for."""
+    ids = " or ".join(str(snapshot) for snapshot in snapshots)
+    return (
+        f"nobody knows whether {command} on {table} was committed; look for snapshot {ids} before running it again\n"
+        f"  next     if the table lists it, the {command} is done; nothing of it was removed"
+    )
 
 
 def listed(names: tuple[str, ...]) -> str:

@@ -16,6 +16,7 @@ from lakeproof.commit.checks import (
     CHANGE_CHECKS,
     HEAD_CHECKS,
     NEWEST_ONLY,
+    OF_OTHERS,
     ROW_CHECKS,
     SNAPSHOT_CHECKS,
     Part,
@@ -75,17 +76,27 @@ class Policy:
         return replace(self, name=f"{self.name} without {check}", lines=lines)
 
 
+_UPDATE_CHECKS = (
+    "history_known",
+    "data_files_exist",
+    "no_new_delete_files",
+    "missing_delete_paths",
+    "no_deletes_in_removed_files",
+    "delete_files_fit_format_version",
+)
+
 ICEBERG_SPARK = Policy(
     name="iceberg-spark",
     title="Apache Iceberg 1.11 on Spark 4.1, as it is",
     lines=(
         Line((Command.INSERT, Command.INSERT_SELECT, Command.UPSERT)),
-        Line((Command.OVERWRITE, Command.OVERWRITE_PARTITIONS)),
-        Line((Command.METADATA_DELETE,), always=("whole_files_match",)),
+        Line((Command.OVERWRITE_PARTITIONS,)),
+        Line((Command.OVERWRITE, Command.METADATA_DELETE), always=("whole_files_match",)),
         Line(
             (Command.DELETE,),
             MOR,
             always=(
+                "history_known",
                 "data_files_exist_skipping_deletes",
                 "no_deletes_in_removed_files",
                 "delete_files_fit_format_version",
@@ -96,24 +107,21 @@ ICEBERG_SPARK = Policy(
         Line(
             (Command.UPDATE, Command.MERGE),
             MOR,
-            always=(
-                "data_files_exist",
-                "no_new_delete_files",
-                "missing_delete_paths",
-                "no_deletes_in_removed_files",
-                "delete_files_fit_format_version",
-            ),
+            always=_UPDATE_CHECKS,
             serializable=("added_data_files",),
             v3=("added_vectors",),
         ),
         Line(
             ROW_LEVEL,
             COW,
-            always=("no_new_deletes_for_data_files", "missing_delete_paths"),
+            always=("history_known", "no_new_deletes_for_data_files", "missing_delete_paths"),
             serializable=("added_data_files",),
         ),
-        Line((Command.REWRITE,), always=("no_new_position_deletes_for_data_files", "missing_delete_paths")),
-        Line((Command.REWRITE_DELETES,), always=("missing_delete_paths",)),
+        Line(
+            (Command.REWRITE,),
+            always=("history_known", "no_new_position_deletes_for_data_files", "missing_delete_paths"),
+        ),
+        Line((Command.REWRITE_DELETES,), always=("history_known", "missing_delete_paths")),
     ),
     replaces_by_filter=True,
 )
@@ -123,9 +131,7 @@ ICEBERG_SPARK_FIXED = replace(
     name="iceberg-spark-fixed",
     title="the same, with a merge-on-read DELETE that asks what an UPDATE asks",
     lines=tuple(
-        line._replace(always=ICEBERG_SPARK.lines[4].always)
-        if line.commands == (Command.DELETE,) and line.mode is MOR
-        else line
+        line._replace(always=_UPDATE_CHECKS) if line.commands == (Command.DELETE,) and line.mode is MOR else line
         for line in ICEBERG_SPARK.lines
     ),
     aging_counts_added_files=True,
@@ -140,20 +146,27 @@ PYICEBERG = Policy(
             (Command.DELETE, Command.METADATA_DELETE, Command.OVERWRITE, Command.OVERWRITE_PARTITIONS),
             None,
             always=(
+                "history_known",
                 "no_new_delete_files",
                 "deleted_data_files",
                 "no_new_deletes_for_data_files_at_head",
                 "missing_delete_paths",
+                "whole_files_match",
             ),
             serializable=("added_data_files",),
         ),
         Line(  # file by file, as a program must that updates or compacts: update_snapshot().overwrite()
             (Command.UPDATE, Command.MERGE, Command.REWRITE),
             None,
-            always=("no_new_deletes_for_data_files_at_head", "deleted_data_files", "missing_delete_paths"),
+            always=(
+                "history_known",
+                "no_new_deletes_for_data_files_at_head",
+                "deleted_data_files",
+                "missing_delete_paths",
+            ),
             serializable=("added_data_files",),
         ),
-        Line((Command.REWRITE_DELETES,), always=("missing_delete_paths",)),
+        Line((Command.REWRITE_DELETES,), always=("history_known", "missing_delete_paths")),
     ),
     always_copies=True,
     compaction_stamp=Stamp.NEW,
@@ -164,21 +177,27 @@ LAKEPROOF = Policy(
     title="Lakeproof: rows, not files; a conflict that re-reading resolves is resolved",
     lines=(
         Line((Command.INSERT, Command.UPSERT)),
-        Line((Command.INSERT_SELECT,), serializable=("rows_read", "new_rows_match")),
+        Line((Command.INSERT_SELECT,), serializable=("history_known", "rows_read", "new_rows_match")),
         Line(
             ROW_LEVEL,
             MOR,
-            always=("target_rows", "delete_files_fit_format_version"),
+            always=("history_known", "target_rows", "delete_files_fit_format_version"),
             serializable=("rows_read", "new_rows_match"),
         ),
         Line(
-            (*ROW_LEVEL, Command.METADATA_DELETE, Command.OVERWRITE, Command.OVERWRITE_PARTITIONS),
-            None,
-            always=("target_rows", "replaced_files"),
+            ROW_LEVEL,
+            COW,
+            always=("history_known", "target_rows", "replaced_files"),
             serializable=("rows_read", "new_rows_match"),
         ),
-        Line((Command.REWRITE,), always=("replaced_files",)),
-        Line((Command.REWRITE_DELETES,), always=("missing_delete_paths",)),
+        Line(
+            (Command.METADATA_DELETE, Command.OVERWRITE, Command.OVERWRITE_PARTITIONS),
+            None,
+            always=("history_known", "target_rows", "replaced_files", "whole_files_match"),
+            serializable=("rows_read", "new_rows_match"),
+        ),
+        Line((Command.REWRITE,), always=("history_known", "replaced_files")),
+        Line((Command.REWRITE_DELETES,), always=("history_known", "missing_delete_paths")),
     ),
     filters_by_all_reads=True,
     runs_again=True,
@@ -203,6 +222,7 @@ class CheckList(NamedTuple):
     head: frozenset[str]
     rows: frozenset[str]
     needs: Part
+    asks_history: bool
 
 
 @lru_cache(maxsize=4096)
@@ -213,7 +233,7 @@ def check_list(names: tuple[str, ...]) -> CheckList:
     head = frozenset(name for name in names if name in HEAD_CHECKS)
     if rows:
         parts.append(Part(True, True, True))
-    if head:
+    if "missing_delete_paths" in head:
         parts.append(Part(removed_data_files=True))
     return CheckList(
         names=names,
@@ -223,7 +243,30 @@ def check_list(names: tuple[str, ...]) -> CheckList:
         head=head,
         rows=rows,
         needs=Part(*(any(column) for column in zip(*parts, strict=True))) if parts else Part(),
+        asks_history="history_known" in names,
     )
+
+
+TABLE_API: dict[str, tuple[str, ...]] = {
+    "append": (),
+    "rowdelta": ("no_deletes_in_removed_files", "delete_files_fit_format_version", "added_vectors"),
+    "overwrite": (),
+    "rewrite": ("no_new_deletes_for_data_files", "missing_delete_paths"),
+    "replace-partitions": (),
+    "delete-files": ("whole_files_match",),
+}
+"""What each call of Iceberg's table API asks without being told; `rewrite` with a kept sequence number asks less."""
+
+
+def api_checks(call: str, more: tuple[str, ...], *, exists: bool, keeps_sequence_number: bool) -> CheckList:
+    """What a call of the table API asks: what it always does, and those switched on; whoever looks back, all of it."""
+    names = [*TABLE_API[call], *more]
+    if call == "rewrite" and keeps_sequence_number:
+        names[0] = "no_new_position_deletes_for_data_files"
+    if exists and "data_files_exist" not in names:
+        names.append("data_files_exist_skipping_deletes")
+    looks_back = any(name in OF_OTHERS for name in names)
+    return check_list(tuple(dict.fromkeys((*(("history_known",) * looks_back), *names))))
 
 
 @lru_cache(maxsize=4096)

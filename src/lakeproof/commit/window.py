@@ -11,7 +11,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from lakeproof.commit.change import TableChange
-from lakeproof.commit.checks import CHANGE_CHECKS
+from lakeproof.commit.checks import CHANGE_CHECKS, history_known, missing_delete_paths
 from lakeproof.commit.conflict import Conflict
 from lakeproof.commit.policy import CheckList
 from lakeproof.commit.rows import RowMemory, followed, remembered
@@ -77,10 +77,30 @@ def followed_all(
     checks: CheckList,
     shape: TableShape,
     scanned: TableState | None = None,
+    *,
+    missing: int | None = None,
 ) -> CommitWindow:
-    """The window over snapshots that are all at hand, oldest first."""
-    start = open_window(change, checks, shape, scanned)
+    """The window over snapshots that are at hand, oldest first; `missing` is one of the window that is not."""
+    start = with_hole(open_window(change, checks, shape, scanned), checks, missing)
     return reduce(lambda window, snapshot: follow(change, window, snapshot, checks, shape), snapshots, start)
+
+
+def with_hole(window: CommitWindow, checks: CheckList, missing: int | None) -> CommitWindow:
+    """The window when this snapshot of it was expired (`None`: none was); if that is not asked, it forgets the past."""
+    if checks.asks_history:
+        return window._replace(conflict=window.conflict or history_known(missing))
+    if missing is None:
+        return window
+    kept = window.conflict if window.conflict and window.conflict.check in CHANGE_CHECKS else None
+    rows = window.rows and RowMemory(window.rows.targets, reads=window.rows.reads)
+    return CommitWindow(kept, committed=window.committed, rows=rows)
+
+
+def lasting_conflict(change: TableChange, window: CommitWindow, checks: CheckList) -> Conflict | None:
+    """The conflict that stays, if no file comes back under its old name."""
+    if window.conflict is None and "missing_delete_paths" in checks.head:
+        return missing_delete_paths(change, window.gone)
+    return window.conflict
 
 
 def _gone(change: TableChange, gone: tuple[str, ...], snapshot: Snapshot) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from lakeproof.errors import InvalidInput
+from lakeproof.filters.decimals import divided, scaled
 from lakeproof.format import Value
 
 _EPOCH = date(1970, 1, 1)
@@ -55,8 +56,9 @@ def _truncated(value: Value, width: int) -> Value:
     if isinstance(value, int) and not isinstance(value, bool):
         return value - value % width
     if isinstance(value, Decimal):
-        unscaled = int(value.scaleb(-int(value.as_tuple().exponent)))
-        return Decimal(unscaled - unscaled % width).scaleb(int(value.as_tuple().exponent))
+        scale = -int(value.as_tuple().exponent)
+        number, _ = divided(value, scale)
+        return scaled(number - number % width, scale)
     raise TypeError(f"truncate does not fit {value!r}")
 
 
@@ -92,7 +94,7 @@ def _hash(value: Value) -> int:
     if isinstance(value, bytes):
         return murmur3(value)
     if isinstance(value, Decimal):
-        unscaled = int(value.scaleb(-int(value.as_tuple().exponent)))
+        unscaled, _ = divided(value, -int(value.as_tuple().exponent))
         return murmur3(unscaled.to_bytes((unscaled.bit_length() + 8) // 8, "big", signed=True))
     raise TypeError(f"bucket does not fit {value!r}")
 

@@ -33,6 +33,7 @@ from pyiceberg.types import (
 from pyiceberg.utils.datetime import date_to_days, datetime_to_micros
 
 from lakeproof.errors import InvalidInput
+from lakeproof.filters.decimals import divided, scaled
 from lakeproof.iceberg.commit import Committed
 from lakeproof.iceberg.evolution import alter_properties
 from lakeproof.iceberg.failures import spoken
@@ -150,7 +151,7 @@ def _from_text(kind: PrimitiveType, text: str, path: str, time_zone: str) -> Any
                 known = isinstance(kind, TimestampType) or moment.tzinfo is not None
                 return datetime_to_micros(moment if known else _in_zone(moment, time_zone))
             case DecimalType():
-                value = Decimal(text).quantize(Decimal(1).scaleb(-kind.scale))
+                value = scaled(divided(Decimal(text), kind.scale)[0], kind.scale)
                 if value != Decimal(text):
                     raise ValueError("it has more digits than the type")
                 return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from pyiceberg.types import (
 )
 
 from lakeproof.filters import ALWAYS, Expression
+from lakeproof.filters.decimals import scaled
 from lakeproof.format import Value
 from lakeproof.iceberg.delete_files import deleted_positions
 from lakeproof.iceberg.operations import whole_files
@@ -134,11 +134,7 @@ def _ends(picked: Picked, field: NestedField) -> tuple[list[Any], list[Any]] | N
 def _readable(field: NestedField) -> Any:
     if isinstance(field.field_type, DecimalType):
         scale = field.field_type.scale
-        return lambda unscaled: _decimal(unscaled, scale)
+        return lambda number: scaled(number, scale)
     if isinstance(field.field_type, BooleanType):
         return bool
     return converter(field.field_type)
-
-
-def _decimal(unscaled: int, scale: int) -> Value:
-    return Decimal(unscaled).scaleb(-scale)

@@ -14,7 +14,7 @@ from pyiceberg.exceptions import NamespaceAlreadyExistsError
 from sqlalchemy import event
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from lakeproof.errors import InvalidInput
+from lakeproof.errors import InvalidInput, Unavailable
 from lakeproof.iceberg.failures import database_was_busy, spoken
 
 CATALOG_NAME = "lakeproof"
@@ -81,7 +81,7 @@ def _load(place: str, **properties: str) -> Catalog:
         try:
             with spoken(place):
                 return load_catalog(CATALOG_NAME, **properties)
-        except InvalidInput as error:
+        except (InvalidInput, Unavailable) as error:
             cause = error.__cause__
             if attempt == 19 or not isinstance(cause, SQLAlchemyError) or not _made_at_once(cause):
                 raise

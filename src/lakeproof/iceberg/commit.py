@@ -1,14 +1,14 @@
 """A change is validated, written and swapped in, again and again until it is committed, refused or unknown.
 
-`commit/attempt.py` says what comes next; this file does it. Everything is computed anew on every attempt: the window,
-the answer, the files. What an attempt wrote is removed only when it certainly did not commit. (One protocol, one file.)
+`commit/attempt.py` says what comes next and `commit/driver.py` goes from phase to phase; this file has the calls that
+they make of a real table. Everything is computed anew on every try: the window, the answer, the files and their names.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from lakeproof.commit import (
     Attempt,
     Commit,
     CommitWith,
-    Conflict,
+    Ended,
     Happened,
     Phase,
     Policy,
@@ -28,13 +28,14 @@ from lakeproof.commit import (
     RunAgain,
     TableChange,
     checks_of,
+    drive,
     followed_all,
     heard,
     validate,
+    what_became,
 )
-from lakeproof.commit.explain import explained
+from lakeproof.commit.explain import explained, unknown_outcome
 from lakeproof.commit.policy_text import named_policy
-from lakeproof.commit.validation import refused
 from lakeproof.errors import CommitConflict, CommitRejected, CommitUnknown, InvalidInput
 from lakeproof.filters import columns_of
 from lakeproof.format import Snapshot as WindowSnapshot
@@ -42,8 +43,9 @@ from lakeproof.iceberg.cache import ManifestCache, shared_cache
 from lakeproof.iceberg.failures import spoken
 from lakeproof.iceberg.physical import NO_FILES, NewFiles, head_state, physical_change
 from lakeproof.iceberg.produce import Producer
+from lakeproof.iceberg.reachable import own_files
 from lakeproof.iceberg.records import RETRIES, own_snapshot, record_of
-from lakeproof.iceberg.swap import loaded, refreshed, swap
+from lakeproof.iceberg.swap import Staged, refreshed, stage, swap
 from lakeproof.iceberg.values import data_file_value, shape_of
 from lakeproof.iceberg.window import load_window, unseen_snapshots
 from lakeproof.iceberg.window_rows import with_rows
@@ -87,12 +89,36 @@ def commit_change(
     is removed; the data files are the caller's (`remove_files`).
     """
     policy = policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof"))
-    run = _Run(table, change, files, policy, branch, reruns, reruns_left, summary or {}, cache, on_phase)
-    return run.through()
+    record = {**record_of(change, policy, reruns), **(summary or {})}
+    return through(TableCalls(table, change, files, policy, branch, record, cache, on_phase, reruns_left=reruns_left))
 
 
-class _Run:
-    """One commit on its way; each method is a phase of `commit/attempt.py` and says what happened."""
+def through(calls: TableCalls) -> Committed | RunAgain:
+    """Go through the protocol with these calls, as patiently as the table says."""
+    table = calls.table
+    retries = table.properties.get("commit.retry.num-retries")
+    deadline = time.monotonic() + _seconds(table, "commit.retry.total-timeout-ms", 1_800_000)
+
+    def may_wait(attempt: Attempt) -> bool:
+        in_time = time.monotonic() <= deadline
+        if in_time:
+            time.sleep(_wait(table, max(attempt.retries, len(calls.tries))))
+        return in_time
+
+    attempt = Attempt(max_retries=None if retries is None else int(retries))
+    return calls.outcome(drive(attempt, calls, may_wait=may_wait))
+
+
+class _Try(NamedTuple):
+    """One try: who wrote its manifests, what else was written for it, and the request when all is written."""
+
+    producer: Producer
+    others: list[str]
+    staged: list[Staged]
+
+
+class TableCalls:
+    """The calls that `commit/driver.py` makes of a real table; each says what happened."""
 
     def __init__(
         self,
@@ -101,222 +127,190 @@ class _Run:
         files: NewFiles,
         policy: Policy,
         branch: str,
-        reruns: int,
-        reruns_left: bool,
         summary: Mapping[str, str],
         cache: ManifestCache | None,
         on_phase: Hook,
+        *,
+        reruns_left: bool = False,
     ) -> None:
         columns = columns_of(change.row_filter) if change.row_filter is not None else ()
         values = tuple(data_file_value(table, file, columns) for file in files.data_files)
-        self.table, self.files, self.policy, self.branch = table, files, policy, branch
+        self.table, self.files, self.policy, self.branch, self.summary = table, files, policy, branch, summary
         self.change = change._replace(added_data_files=values)
         self.reruns_left, self.on_phase, self.cache = reruns_left, on_phase, cache or shared_cache()
-        self.place = f"table {'.'.join(table.name())}"
+        self.name = ".".join(table.name())
         self.checks = checks_of(policy, change.command, change.mode, change.isolation, table.format_version)
-        self.summary = {**record_of(self.change, policy, reruns), **summary}
-        self.producer = Producer(table, self.cache)
         self.head: Snapshot | None = None
-        self.conflict: Conflict | None = None
-        self.written: list[str] = []
-        self.sent, self.lost_swaps = False, 0
-        self.after: Table | None = None
+        self.tries: list[_Try] = []
+        self.turned_down: InvalidInput | None = None
 
     @property
     def head_id(self) -> int | None:
-        """The head that was validated; `None`: the branch is empty."""
+        """The head that was loaded last; `None`: the branch is empty."""
         return None if self.head is None else self.head.snapshot_id
-
-    def through(self) -> Committed | RunAgain:
-        """Obey the attempt until it has ended."""
-        retries = self.table.properties.get("commit.retry.num-retries")
-        attempt = Attempt(max_retries=None if retries is None else int(retries))
-        deadline = time.monotonic() + _seconds(self.table, "commit.retry.total-timeout-ms", 1_800_000)
-        phases = {
-            Phase.REFRESH: self.refresh,
-            Phase.VALIDATE: self.validate,
-            Phase.WRITE_METADATA: self.write_metadata,
-            Phase.SWAP: self.swap,
-            Phase.LOOK: self.look,
-        }
-        try:
-            while not attempt.ended:
-                before, attempt = attempt, attempt.after(phases[attempt.phase]())
-                if before.phase in (Phase.SWAP, Phase.LOOK) and not attempt.ended:
-                    if time.monotonic() > deadline:
-                        attempt = attempt.given_up()
-                    else:
-                        time.sleep(_wait(self.table, attempt.retries))
-        except BaseException:
-            if not self.sent:
-                self.clean_up()
-            raise
-        return self.ended(attempt)
 
     def refresh(self) -> Happened:
         """Load the head and the unseen snapshots."""
         self.on_phase(ATTEMPTING)
-        with spoken(self.place):
+        with spoken(f"table {self.name}"):
             newest = refreshed(self.table)
-        if newest.metadata.table_uuid != self.table.metadata.table_uuid:
-            raise InvalidInput("the table was dropped and made anew meanwhile", place=self.place)
-        self.table = newest
-        ref = self.table.metadata.refs.get(self.branch)
-        self.head = None if ref is None else self.table.snapshot_by_id(ref.snapshot_id)
-        if self.head is None and self.branch != "main":
-            raise InvalidInput(f"there is no branch `{self.branch}`", place=self.place, hint="create it first")
-        unseen = unseen_snapshots(self.table, scan_snapshot=self.change.scan_snapshot, head_snapshot=self.head_id)
-        if unseen.missing is not None and not self.checks.names and not self.sent:
-            self.window: tuple[WindowSnapshot, ...] = ()  # it asks nothing, so nothing need be known
-            return Happened.LOADED
-        if unseen.missing is not None:
-            self.conflict = Conflict("history_known", unseen.missing)
-            return Happened.HISTORY_BROKEN
+            if newest.metadata.table_uuid != self.table.metadata.table_uuid:
+                raise InvalidInput("the table was dropped and made anew meanwhile", place=f"table {self.name}")
+            self.table = newest
+            ref = self.table.metadata.refs.get(self.branch)
+            self.head = None if ref is None else self.table.snapshot_by_id(ref.snapshot_id)
+            if self.head is None and self.branch != "main":
+                hint, place = "create it first", f"table {self.name}"
+                raise InvalidInput(f"there is no branch `{self.branch}`", place=place, hint=hint)
+            self.window, self.missing = self._unseen()
+        return Happened.LOADED
+
+    def _unseen(self) -> tuple[tuple[WindowSnapshot, ...], int | None]:
+        """The unseen snapshots, and one of the window that was expired, if one was."""
+        found = unseen_snapshots(self.table, scan_snapshot=self.change.scan_snapshot, head_snapshot=self.head_id)
         columns = columns_of(self.change.conflict_filter)
         try:
-            self.window = load_window(self.table, unseen.unseen, self.checks.needs, columns=columns, cache=self.cache)
+            needs = self.checks.needs
+            return load_window(self.table, found.unseen, needs, columns=columns, cache=self.cache), found.missing
         except (FileNotFoundError, InvalidInput):  # expired between our two looks
-            self.conflict = Conflict("history_known")
-            return Happened.HISTORY_BROKEN
-        return Happened.LOADED
+            return (), found.unseen[0]
+
+    def look(self) -> Happened:
+        """Load them, and look for a commit of our own among all snapshots: a rollback may have hidden it."""
+        self.on_phase(LOOKING)
+        before = self.head_id
+        self.refresh()
+        if self.policy.finds_own_commit and self.own() is not None:
+            self.on_phase(FOUND)
+            return Happened.OWN_ID_FOUND
+        metadata, asked = self.table.metadata, self.tries[-1].staged[0].snapshot.sequence_number or 0
+        if metadata.format_version > 1:
+            taken = {each.sequence_number or 0 for each in metadata.snapshots}
+            return what_became(asked=asked, last=metadata.next_sequence_number() - 1, taken=taken)
+        # Format version 1 counts nothing: one more snapshot on the unbroken line from the expected head is as good.
+        since = unseen_snapshots(self.table, scan_snapshot=before, head_snapshot=self.head_id)
+        moved = self.head_id != before
+        return what_became(asked=1, last=int(moved), taken={1} if since.missing is None else ())
 
     def validate(self) -> Happened:
         """Ask the policy's checks of the window."""
-        self.shape = shape_of(self.table)
-        if self.checks.rows:
-            asked = self.change.conflict_filter
-            self.window = tuple(with_rows(self.table, each, asked, self.shape) for each in self.window)
-        followed = followed_all(self.change, self.window, self.checks, self.shape)
-        asks_head = bool(self.checks.head)
+        with spoken(f"table {self.name}"):
+            self.shape = shape_of(self.table)
+            if self.checks.rows:
+                asked = self.change.conflict_filter
+                self.window = tuple(with_rows(self.table, each, asked, self.shape) for each in self.window)
+            asks_head = bool(self.checks.head)
+            head = head_state(self.table, self.head, self.change, self.cache) if asks_head else None
         self.answer = validate(
             self.change,
-            followed,
+            followed_all(self.change, self.window, self.checks, self.shape, missing=self.missing),
             self.policy,
             self.checks,
             reruns_left=self.reruns_left,
-            head=head_state(self.table, self.head, self.change, self.cache) if asks_head else None,
+            head=head,
             shape=self.shape if asks_head else None,
         )
-        if isinstance(self.answer, Refuse | RunAgain):
-            self.conflict = self.answer.conflict
         if isinstance(self.answer, AlreadyCommitted):
             self.on_phase(FOUND)
         return heard(self.answer)
 
     def write_metadata(self) -> Happened:
-        """Write the manifests, the manifest list and whatever files the answer asks for."""
-        assert isinstance(self.answer, Commit | CommitWith)
-        with spoken(self.place):
-            physical = physical_change(
-                self.table,
-                self.head,
-                self.change,
-                self.answer,
-                self.files,
-                policy=self.policy,
-                shape=self.shape,
-                snapshot_id=self.producer.snapshot_id,
-                summary=self.summary | ({RETRIES: str(self.lost_swaps)} if self.lost_swaps else {}),
-                cache=self.cache,
-            )
-            self.written += physical.written
-            self.snapshot = self.producer.produce(self.table, self.head, physical.change)
-            self.used = {*physical.written, self.snapshot.manifest_list}
-        self.on_phase(METADATA_WRITTEN)
+        """Write the manifests, the manifest list and whatever files the answer asks for, all under new names."""
+        mine = _Try(Producer(self.table, self.cache), [], [])
+        self.tries.append(mine)
+        with spoken(f"table {self.name}"):
+            snapshot = self.produced(mine.producer, mine.others)
+            self.on_phase(METADATA_WRITTEN)
+            mine.staged.append(stage(self.table, snapshot, self.branch, self.head_id, mine.others))
         return Happened.WRITTEN
+
+    def produced(self, producer: Producer, written: list[str]) -> Snapshot:
+        """The snapshot of this try; files beside its manifests are noted in `written`."""
+        assert isinstance(self.answer, Commit | CommitWith)
+        retries = {RETRIES: str(len(self.tries) - 1)} if len(self.tries) > 1 else {}
+        physical = physical_change(
+            self.table,
+            self.head,
+            self.change,
+            self.answer,
+            self.files,
+            policy=self.policy,
+            shape=self.shape,
+            snapshot_id=producer.snapshot_id,
+            summary={**self.summary, **retries},
+            cache=self.cache,
+            written=written,
+        )
+        return producer.produce(self.table, self.head, physical)
 
     def swap(self) -> Happened:
         """Swap the table pointer, if the head is still the one that was validated."""
-        self.sent = True
         try:
-            self.after = swap(self.table, self.snapshot, branch=self.branch, head_id=self.head_id)
-            self.on_phase(SWAPPED)
+            self.table = swap(self.table, self.tries[-1].staged[0])
         except CommitRejected:
-            self.sent, self.lost_swaps = False, self.lost_swaps + 1
             return Happened.LOST_SWAP
-        except CommitUnknown:
-            return Happened.NO_ANSWER
+        except InvalidInput as error:
+            self.turned_down = error
+            return Happened.TURNED_DOWN
+        self.on_phase(SWAPPED)
         return Happened.SWAPPED
 
-    def look(self) -> Happened:
-        """One refresh decides an unknown outcome, or it stays unknown."""
-        self.on_phase(LOOKING)
-        expected = self.head_id
-        try:
-            table = loaded(self.table.catalog, self.table.name())
-        except Exception:  # whatever hinders us, we cannot look
-            return Happened.CANNOT_LOOK
-        if own_snapshot(table, self.change.command_id, self.producer.snapshot_id) is not None:
-            self.on_phase(FOUND)
-            return Happened.OWN_ID_FOUND
-        ref = table.metadata.refs.get(self.branch)
-        found = None if ref is None else ref.snapshot_id
-        if found == expected:
-            return Happened.HEAD_UNCHANGED
-        if unseen_snapshots(table, scan_snapshot=expected, head_snapshot=found).missing is not None:
-            return Happened.CANNOT_LOOK  # rolled back or expired: a late request could still pass
-        self.sent = False
-        return Happened.CERTAINLY_NOT
+    def own(self) -> Snapshot | None:
+        """The snapshot that one of the tries, or an earlier run of the command, has committed."""
+        return own_snapshot(self.table, self.change.command_id, {each.producer.snapshot_id for each in self.tries})
 
-    def ended(self, attempt: Attempt) -> Committed | RunAgain:
+    def written(self) -> Sequence[str]:
+        """Every file that was written here, of all tries; the writer's own files are not among them."""
+        return [path for each in self.tries for path in (*each.producer.written, *each.others)]
+
+    def named(self) -> frozenset[str]:
+        """What the committed snapshot names; the metadata file that the catalog points to names itself."""
+        own = self.own()
+        if own is None:
+            return frozenset()
+        logged = {entry.metadata_file for entry in self.table.metadata.metadata_log}
+        return own_files(self.table, own, self.cache) | logged | {self.table.metadata_location}
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Delete these files."""
+        remove_files(self.table, paths)
+
+    def outcome(self, ended: Ended) -> Committed | RunAgain:
         """The outcome, as a value or as the exception that says it."""
+        attempt, error = ended
         if attempt.phase is Phase.COMMITTED:
-            return self.committed(attempt)
-        if attempt.may_clean_up:
-            self.clean_up()
+            own = self.own()
+            return Committed(self.table, None if own is None else own.snapshot_id, attempt.retries)
         if attempt.phase is Phase.RUN_AGAIN:
             assert isinstance(self.answer, RunAgain)
             return self.answer
-        name = ".".join(self.table.name())
         if attempt.phase is Phase.UNKNOWN:
-            raise CommitUnknown(
-                f"nobody knows whether {self.change.command} on {name} was committed; "
-                f"look for snapshot {self.producer.snapshot_id} before running it again"
-            )
-        if self.conflict is not None and self.conflict.check == "history_known":
-            answer = refused(self.change, self.conflict, self.policy, reruns_left=self.reruns_left)
-            if isinstance(answer, RunAgain):
-                return answer
-        if self.conflict is None:
-            raise CommitRejected(f"{self.change.command} on {name} lost the swap {attempt.retries} times")
-        message = explained(
-            self.conflict,
-            self.change,
-            table=name,
-            head=self.head_id,
-            scanned=self.change.scan_snapshot,
+            raise self._unknown(error)
+        if error := error or self.turned_down:
+            raise error
+        if not isinstance(self.answer, Refuse | RunAgain):
+            raise CommitRejected(f"{self.change.command} on {self.name} lost the swap {attempt.retries} times")
+        scanned, conflict = self.change.scan_snapshot, self.answer.conflict
+        raise CommitConflict(
+            explained(conflict, self.change, table=self.name, head=self.head_id, scanned=scanned), conflict
         )
-        raise CommitConflict(message, self.conflict)
 
-    def committed(self, attempt: Attempt) -> Committed:
-        """The table after the commit; leftovers of lost attempts are removed."""
-        table = self.after or loaded(self.table.catalog, self.table.name())
-        own = own_snapshot(table, self.change.command_id, self.producer.snapshot_id)
-        if own is None:
-            self.clean_up()
-        elif self.producer.attempt > 1 or own.snapshot_id != self.producer.snapshot_id:
-            kept = {manifest.manifest_path for manifest in own.manifests(table.io)} | self.used_by(own)
-            remove_files(table, [path for path in self.all_written() if path not in kept])
-        return Committed(table, None if own is None else own.snapshot_id, attempt.retries)
-
-    def used_by(self, own: Snapshot) -> set[str]:
-        """What the committed snapshot needs besides its manifests."""
-        mine = own.snapshot_id == self.producer.snapshot_id
-        return self.used if mine else {own.manifest_list}
-
-    def all_written(self) -> list[str]:
-        """Every file that this commit wrote, of all attempts; the writer's own files are not among them."""
-        return [*self.producer.written, *self.written]
-
-    def clean_up(self) -> None:
-        """Remove what was written: the commit certainly did not happen."""
-        remove_files(self.table, self.all_written())
+    def _unknown(self, error: BaseException | None) -> BaseException:
+        """Nobody knows; an interrupt stays one, but says so too."""
+        ids = [each.producer.snapshot_id for each in self.tries if each.staged]
+        said = unknown_outcome(str(self.change.command), self.name, ids)
+        if error is None or isinstance(error, Exception):
+            unknown = CommitUnknown(said)
+            unknown.__cause__ = error
+            return unknown
+        error.add_note(said)
+        return error
 
 
 def remove_files(table: Table, paths: Iterable[str]) -> None:
     """The files are gone, or were before; one that cannot be removed is left as an orphan."""
-    for path in set(paths):
-        with suppress(OSError):
+    for path in sorted(set(paths)):
+        with suppress(Exception):
             table.io.delete(path)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.update.schema import UpdateSchema
@@ -15,9 +14,9 @@ from pyiceberg.types import IcebergType, PrimitiveType
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.dependencies import DEPENDENCIES_PROPERTY, check_dependencies, parse_dependencies
-from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.failures import swapping
 from lakeproof.iceberg.properties import check_properties
-from lakeproof.iceberg.swap import refreshed
+from lakeproof.iceberg.retrying import change_metadata
 from lakeproof.iceberg.tables import PartitionBy, find_column, name_parts, partition_field_name
 
 
@@ -133,18 +132,13 @@ def _set(transaction: object, properties: dict[str, str]) -> None:
 
 def _committed(table: Table, apply: Callable[[Table], None]) -> Table:
     """Metadata changes are made again on the newest metadata when somebody was faster."""
-    place = _place(table)
-    retries = int(table.properties.get("commit.retry.num-retries", 20))
-    for attempt in range(retries + 1):
-        with spoken(place):
-            fresh = refreshed(table)
-            try:
-                apply(fresh)
-                return refreshed(fresh)
-            except CommitFailedException:
-                if attempt == retries:
-                    raise
-    raise AssertionError("unreachable")
+
+    def change(fresh: Table) -> Table:
+        with swapping(_place(table)):
+            apply(fresh)  # PyIceberg puts what it committed into the table that it was given
+        return fresh
+
+    return change_metadata(table, change)
 
 
 def _guard(table: Table, changes: Iterable[SchemaChange]) -> None:

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
+from pyiceberg.catalog import MetastoreCatalog
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 from pyiceberg.table.update import (
     AssertRefSnapshotId,
-    AssertTableUUID,
     RemoveSnapshotRefUpdate,
     RemoveSnapshotsUpdate,
-    TableRequirement,
     TableUpdate,
+    ValidatableTableRequirement,
 )
 
-from lakeproof.errors import CommitRejected, InvalidInput
+from lakeproof.errors import CommitConflict, CommitRejected, InvalidInput
 from lakeproof.iceberg.cache import ManifestCache, shared_cache
 from lakeproof.iceberg.commit import remove_files
-from lakeproof.iceberg.failures import spoken, swapping
+from lakeproof.iceberg.failures import spoken
 from lakeproof.iceberg.reachable import manifests_of, mappings_of, paths_in
+from lakeproof.iceberg.retrying import change_metadata, commit_updates
 from lakeproof.iceberg.swap import refreshed
 
 FIVE_DAYS_MS = 5 * 24 * 3_600_000
@@ -57,20 +62,31 @@ def expire_snapshots(
     if retain_last is not None and retain_last < 1:
         raise InvalidInput("at least one snapshot must be retained", place=place, hint="retain_last => 1")
     chosen = list(snapshot_ids)
-    for _ in range(20):
-        with spoken(place):
-            table = refreshed(table)
-            found = _to_expire(table, older_than_ms, retain_last, chosen, cache or shared_cache())
+    cached = cache or shared_cache()
+
+    def change(newest: Table) -> Expired:
+        with _unless_moved(newest):
+            found = _to_expire(newest, older_than_ms, retain_last, chosen, cached)
             if dry_run or not (found.snapshots or found.refs):
                 return found
-            try:
-                after = _commit(table, found, place)
-            except CommitRejected:
-                continue
-        if table.properties.get("gc.enabled", "true").lower() == "true":
-            remove_files(table, (*found.content_files, *found.manifests, *found.manifest_lists, *found.mappings))
-        return found._replace(table=after)
-    raise CommitRejected(f"{place}: the expiry lost the swap 20 times")
+            return found._replace(table=_commit(newest, found))
+
+    done = change_metadata(table, change)
+    if not dry_run and table.properties.get("gc.enabled", "true").lower() == "true":
+        _refuse_lost_refs(done)
+        remove_files(table, (*done.content_files, *done.manifests, *done.manifest_lists, *done.mappings))
+    return done
+
+
+@contextmanager
+def _unless_moved(table: Table) -> Iterator[None]:
+    """A file or a snapshot that is missing because somebody else has expired it meanwhile is a lost race."""
+    try:
+        yield
+    except (FileNotFoundError, ValueError, InvalidInput):
+        if refreshed(table).metadata_location == table.metadata_location:
+            raise
+        raise CommitRejected(f"table {'.'.join(table.name())} was changed while it was read") from None
 
 
 def _to_expire(
@@ -147,18 +163,46 @@ def _files(table: Table, expired: list[Snapshot], retained: list[Snapshot], cach
     )
 
 
-def _commit(table: Table, found: Expired, place: str) -> Table:
+class AssertRefs(ValidatableTableRequirement):
+    """No branch or tag was made, moved or dropped. PyIceberg asks it of the metadata that it is about to replace."""
+
+    type: str = "lakeproof-assert-refs"
+    refs: dict[str, int]
+
+    def validate(self, base_metadata: TableMetadata | None) -> None:  # type: ignore[override]
+        """Raise where the refs are others."""
+        now = {} if base_metadata is None else _heads(base_metadata)
+        if now != self.refs:
+            raise CommitFailedException("a branch or tag was changed meanwhile")
+
+
+def _heads(metadata: TableMetadata) -> dict[str, int]:
+    return {name: ref.snapshot_id for name, ref in metadata.refs.items()}
+
+
+def _commit(table: Table, found: Expired) -> Table:
     updates: list[TableUpdate] = [RemoveSnapshotRefUpdate.model_validate({"ref-name": name}) for name in found.refs]
     if found.snapshots:
         updates.append(RemoveSnapshotsUpdate.model_validate({"snapshot-ids": list(found.snapshots)}))
     # Every ref must stand where it stood: a writer may have branched off a snapshot that we are about to remove.
-    requirements: tuple[TableRequirement, ...] = (
-        AssertTableUUID(uuid=table.metadata.table_uuid),
-        *(
-            AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id})
-            for name, ref in table.metadata.refs.items()
-        ),
-    )
-    with swapping(place):
-        table.catalog.commit_table(table, requirements, tuple(updates))
-    return refreshed(table)
+    heads = _heads(table.metadata)
+    stand = [AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": at}) for name, at in heads.items()]
+    if isinstance(table.catalog, MetastoreCatalog):
+        return commit_updates(table, [AssertRefs(refs=heads)], updates)
+    return commit_updates(table, stand, updates)
+
+
+def _refuse_lost_refs(done: Expired) -> None:
+    """A server cannot be asked whether a tag is new. It then drops the tag with its snapshot: its files must stay."""
+    table = done.table
+    if isinstance(table.catalog, MetastoreCatalog) or not (done.snapshots and table.metadata.metadata_log):
+        return
+    base = table.metadata.metadata_log[-1].metadata_file
+    with spoken(f"table {'.'.join(table.name())}"):
+        refs = FromInputFile.table_metadata(table.io.new_input(base)).refs
+    lost = sorted(name for name, ref in refs.items() if ref.snapshot_id in done.snapshots and name not in done.refs)
+    if lost:
+        raise CommitConflict(
+            f"expire_snapshots on {'.'.join(table.name())}: `{lost[0]}` was made meanwhile at an expired snapshot, and "
+            f"the catalog dropped it\n  next  no file was removed; the metadata file {base} still names it"
+        )

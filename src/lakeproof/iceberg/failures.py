@@ -12,22 +12,32 @@ import pyarrow as pa
 import requests
 from pydantic import ValidationError as PydanticError
 from pyiceberg.exceptions import (
+    BadRequestError,
     CommitFailedException,
     CommitStateUnknownException,
+    ForbiddenError,
     NoSuchNamespaceError,
     NoSuchTableError,
     RESTError,
+    ServerError,
+    ServiceUnavailableError,
     TableAlreadyExistsError,
+    TooManyRequestsError,
+    UnauthorizedError,
     ValidationError,
 )
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
-from lakeproof.errors import CommitRejected, CommitUnknown, InvalidInput
+from lakeproof.errors import CommitRejected, CommitUnknown, InvalidInput, Unavailable
+
+_NOT_NOW = (ServerError, ServiceUnavailableError, TooManyRequestsError)
+_TURNED_DOWN = (BadRequestError, ForbiddenError, UnauthorizedError, NoSuchTableError, NoSuchNamespaceError)
+_SQLITE_OUTAGES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
 
 
 @contextmanager
 def spoken(place: str) -> Iterator[None]:
-    """Whatever goes wrong inside is said as one `InvalidInput` at `place`."""
+    """Whatever goes wrong inside is said at `place`: as `Unavailable` if it may go right later, else `InvalidInput`."""
     try:
         yield
     except (NoSuchTableError, NoSuchNamespaceError) as error:
@@ -48,7 +58,7 @@ def spoken(place: str) -> Iterator[None]:
         raise InvalidInput(
             f"a file of the table is missing: {_first_line(error)}",
             place=place,
-            hint="restore the file, or drop the table",
+            hint="run it again if its snapshot was expired meanwhile; else restore the file, or drop the table",
         ) from error
     except (PydanticError, ValidationError) as error:
         if "validation error" not in str(error):
@@ -58,31 +68,52 @@ def spoken(place: str) -> Iterator[None]:
             place=place,
             hint="restore the metadata file from a copy, or register an older one",
         ) from error
-    except requests.exceptions.RequestException as error:
-        raise InvalidInput("the catalog's server does not answer", place=place, hint="check the address") from error
+    except (requests.exceptions.RequestException, *_NOT_NOW) as error:
+        raise Unavailable("the catalog's server does not answer", place=place, hint="try later") from error
     except OperationalError as error:
-        if "connect" in str(error):
-            raise InvalidInput("the catalog's database does not answer", place=place, hint="check the URI") from error
-        raise InvalidInput(_first_line(error), place=place) from error
-    except OSError as error:
+        if not _is_outage(error):
+            raise InvalidInput(_first_line(error), place=place) from error
+        busy = "is busy" if database_was_busy(error) else "does not answer"
+        raise Unavailable(f"the catalog's database {busy}", place=place, hint="try later") from error
+    except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
         raise InvalidInput(f"the warehouse cannot be used: {_first_line(error)}", place=place) from error
+    except OSError as error:
+        hint = "try later, or check the warehouse"
+        raise Unavailable(f"the storage does not answer: {_first_line(error)}", place=place, hint=hint) from error
     except (SQLAlchemyError, RESTError, ValueError, NotImplementedError, pa.ArrowException) as error:
         raise InvalidInput(_first_line(error), place=place) from error
 
 
+def _is_outage(error: OperationalError) -> bool:
+    """Whether the database may answer later: SQLite says so by a code, others say by name what is wrong with a call."""
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    if code is not None:
+        return (code & 0xFF) in _SQLITE_OUTAGES
+    return not isinstance(error.orig, sqlite3.Error) and not re.search(r"authentication|does not exist", str(error))
+
+
 @contextmanager
 def swapping(place: str) -> Iterator[None]:
-    """A failed swap is `CommitRejected` when certainly nothing was written, else `CommitUnknown`."""
+    """A failed swap is `CommitRejected` or `InvalidInput` when certainly nothing was written, else `CommitUnknown`."""
     try:
         yield
     except CommitFailedException as error:
         raise CommitRejected(f"{place}: {_first_line(error)}") from error
-    except CommitStateUnknownException as error:
+    except _TURNED_DOWN as error:
+        raise InvalidInput(_first_line(error), place=place) from error
+    except (CommitStateUnknownException, requests.exceptions.RequestException, *_NOT_NOW) as error:
         raise CommitUnknown(f"{place}: {_first_line(error)}") from error
     except SQLAlchemyError as error:
         if database_was_busy(error):
             raise CommitRejected(f"{place}: the catalog's database is busy") from error
+        if _only_read(error):
+            raise Unavailable("the catalog's database does not answer", place=place, hint="try later") from error
         raise CommitUnknown(f"{place}: {_first_line(error)}") from error
+
+
+def _only_read(error: SQLAlchemyError) -> bool:
+    """Whether a query failed: PyIceberg reads the table once more before it sends anything."""
+    return isinstance(error, DBAPIError) and (error.statement or "").lstrip()[:6].upper() == "SELECT"
 
 
 def database_was_busy(error: BaseException) -> bool:

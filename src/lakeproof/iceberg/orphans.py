@@ -6,12 +6,13 @@ a `path` option may name a folder that already held files, and those are not our
 
 from __future__ import annotations
 
+import gzip
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
-from pyarrow.fs import FileInfo, FileSelector, FileType
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Table
 
@@ -20,10 +21,13 @@ from lakeproof.iceberg.cache import ManifestCache, shared_cache
 from lakeproof.iceberg.commit import remove_files
 from lakeproof.iceberg.failures import spoken
 from lakeproof.iceberg.reachable import reachable
-from lakeproof.iceberg.tables import CREATED_PROPERTY
+from lakeproof.iceberg.retrying import same_table
+from lakeproof.iceberg.swap import refreshed
+from lakeproof.iceberg.tables import CREATED_PROPERTY, files_below
 
 THREE_DAYS_MS = 3 * 24 * 3_600_000
 DAY_MS = 24 * 3_600_000
+_UUID = re.compile(rb'"table-uuid"\s*:\s*"([0-9a-f-]+)"')
 
 
 class Orphans(NamedTuple):
@@ -54,13 +58,52 @@ def remove_orphan_files(
             place=place,
             hint="choose an older instant, or look first with dry_run",
         )
-    with spoken(place):
-        needed = {_bare(path) for path in _needed(table, cache or shared_cache())}
-        since = int(table.properties.get(CREATED_PROPERTY, 0))
-        found = tuple(sorted(path for path, ms in _listed(table) if since <= ms < cut and _owner(path) not in needed))
-        if not dry_run:
-            remove_files(table, found)
-    return Orphans(found, removed=not dry_run)
+    listed = _read_again(table, lambda newest: _unneeded(newest, cut, cache or shared_cache()))
+    if not dry_run:
+        remove_files(table, listed)
+    return Orphans(listed, removed=not dry_run)
+
+
+def _read_again(table: Table, read: Callable[[Table], tuple[str, ...]]) -> tuple[str, ...]:
+    """What `read` finds; where somebody expired what it was reading, it begins again with the newest metadata."""
+    with spoken(f"table {'.'.join(table.name())}"):
+        while True:
+            newest = same_table(table, refreshed(table))
+            try:
+                return read(newest)
+            except FileNotFoundError:
+                if refreshed(table).metadata_location == newest.metadata_location:
+                    raise
+
+
+def _unneeded(table: Table, cut: int, cache: ManifestCache) -> tuple[str, ...]:
+    """The folder is listed before the metadata is read: whatever was committed until then is named by it."""
+    listed = list(_listed(table))
+    table = same_table(table, refreshed(table))
+    needed = {_bare(path) for path in _needed(table, cache)}
+    _refuse_shared_folder(table, [path for path, _ in listed if _bare(path) not in needed])
+    since = int(table.properties.get(CREATED_PROPERTY, 0))
+    return tuple(sorted(path for path, ms in listed if since <= ms < cut and _owner(path) not in needed))
+
+
+def _refuse_shared_folder(table: Table, unneeded: Iterable[str]) -> None:
+    """Metadata of another table among the files says that the others may be that table's too."""
+    for path in unneeded:
+        if path.endswith(".metadata.json") and _table_uuid(table, path) not in ("", str(table.metadata.table_uuid)):
+            raise InvalidInput(
+                "another table lies in the same folder",
+                place=path,
+                hint="its files cannot be told from orphans: give one of the tables a folder of its own",
+            )
+
+
+def _table_uuid(table: Table, path: str) -> str:
+    """Whose metadata file this is; nothing, where it was removed meanwhile or is the stump of a killed writer."""
+    with suppress(FileNotFoundError, EOFError), table.io.new_input(path).open() as stream:
+        data = bytes(stream.read())
+        found = _UUID.search(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
+        return "" if found is None else found[1].decode()
+    return ""
 
 
 def _needed(table: Table, cache: ManifestCache) -> Iterator[str]:
@@ -84,15 +127,7 @@ def _listed(table: Table) -> Iterator[tuple[str, int]]:
         table.properties.get("write.metadata.path", f"{table.location()}/metadata"),
     }
     for folder in sorted(each.rstrip("/") for each in folders):
-        scheme, netloc, path = io.parse_location(folder, io.properties)
-        selector = FileSelector(path, allow_not_found=True, recursive=True)
-        for info in io.fs_by_scheme(scheme, netloc).get_file_info(selector):
-            if info.type == FileType.File:
-                yield folder + info.path[len(path) :], _changed_ms(info)
-
-
-def _changed_ms(info: FileInfo) -> int:
-    return 0 if info.mtime_ns is None else int(info.mtime_ns) // 1_000_000
+        yield from files_below(io, folder)
 
 
 def _owner(path: str) -> str:

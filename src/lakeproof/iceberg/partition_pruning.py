@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from pyiceberg.expressions.literals import Literal as LiteralOf
 from pyiceberg.expressions.visitors import visit
 from pyiceberg.types import DecimalType, NestedField
 
+from lakeproof.filters.decimals import scaled
 from lakeproof.filters.matching import compared
 from lakeproof.iceberg.masks import Masks, field_id
 from lakeproof.iceberg.segments import Mask, Segment
@@ -96,5 +96,5 @@ class _Partition(Masks):
 def _as_iceberg(value: Any, field: NestedField) -> Any:
     """A decoded partition value in the form that PyIceberg's literals have."""
     if isinstance(field.field_type, DecimalType) and isinstance(value, bytes):
-        return Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-field.field_type.scale)
+        return scaled(int.from_bytes(value, "big", signed=True), field.field_type.scale)
     return value

@@ -9,27 +9,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.manifest import DataFile as IcebergFile
-from pyiceberg.manifest import DataFileContent, ManifestContent, ManifestFile
+from pyiceberg.manifest import ManifestContent, ManifestFile
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from lakeproof.commit import Commit, CommitWith, Policy, TableChange
-from lakeproof.commit.checks import whole_files_match
-from lakeproof.commit.explain import explained
-from lakeproof.commit.new_snapshot import (
-    data_sequence_number,
-    dropped_delete_files,
-    operation_of,
-    records_mapping,
-    removed_data_files,
-)
-from lakeproof.errors import CommitConflict, InvalidInput
+from lakeproof.commit import Commit, CommitWith, Policy, TableChange, new_snapshot
+from lakeproof.errors import InvalidInput
 from lakeproof.filters import columns_of
-from lakeproof.format import DataFile, Rows, TableShape, TableState, rows_of
+from lakeproof.format import DeleteFile, TableShape, TableState
+from lakeproof.format import Snapshot as WindowSnapshot
 from lakeproof.format.rows import position_array
 from lakeproof.iceberg.cache import ManifestCache, manifests_of
 from lakeproof.iceberg.delete_files import write_position_deletes
-from lakeproof.iceberg.mappings import MAPPING_KEY, write_mapping
+from lakeproof.iceberg.mappings import MAPPING_KEY, mapping_path, write_mapping
 from lakeproof.iceberg.produce import FileChange
 from lakeproof.iceberg.segments import Picked, rows_of_spans
 from lakeproof.iceberg.values import data_file_values, stored
@@ -46,13 +38,6 @@ class NewFiles(NamedTuple):
 NO_FILES = NewFiles()
 
 
-class Physical(NamedTuple):
-    """What to put into the snapshot, and the files that had to be written for it."""
-
-    change: FileChange
-    written: tuple[str, ...]
-
-
 def physical_change(
     table: Table,
     head: Snapshot | None,
@@ -65,45 +50,29 @@ def physical_change(
     snapshot_id: int,
     summary: Mapping[str, str],
     cache: ManifestCache,
-) -> Physical:
-    """The change as it must be committed on this head."""
-    rows = rows_of((*answer.positions, *answer.carried)) if isinstance(answer, CommitWith) else ()
+    written: list[str],
+) -> FileChange:
+    """The change as it must be committed on this head; files that have to be written for it are noted in `written`."""
+    rows = (*answer.positions, *answer.carried) if isinstance(answer, CommitWith) else ()
     state = head_state(table, head, change, cache, also=tuple(path for path, _ in rows))
-    if change.row_filter is not None:
-        _require_whole_files(table, head, change, state, shape)
-    removed = removed_data_files(state, change, answer, shape)
-    new_number = table.metadata.next_sequence_number()
-    stamp = data_sequence_number(change, policy, new_number)
-    added = tuple(file._replace(sequence_number=stamp) for file in change.added_data_files)
-    written: list[str] = []
-    delete_files = _delete_files(table, change, answer, rows, files, state, written)
+    _, made = new_snapshot(state, change, answer, policy, shape, snapshot_id)
     said = dict(summary)
-    if records_mapping(change, policy) and change.mapping is not None and removed:
-        said[MAPPING_KEY] = write_mapping(table, change.mapping, snapshot_id)
+    if made.mapping is not None and made.removed_data_files:
+        said[MAPPING_KEY] = mapping_path(table, snapshot_id)
         written.append(said[MAPPING_KEY])
-    return Physical(
-        FileChange(
-            operation=str(operation_of(change, bool(added), bool(removed or delete_files))),
-            added_data_files=files.data_files,
-            removed_data_files=tuple(file.path for file in removed),
-            added_delete_files=tuple(delete_files),
-            removed_delete_files=tuple(sorted(dropped_delete_files(state, change, removed, added, policy, shape))),
-            data_sequence_number=None if stamp == new_number or table.format_version == 1 else stamp,
-            summary=said,
-        ),
-        tuple(written),
+        write_mapping(table, made.mapping, snapshot_id)
+    stamps = {file.sequence_number for file in made.added_data_files}
+    assert len(stamps) <= 1, "the files of one change are of one age"
+    kept = stamps == {made.sequence_number} or table.format_version == 1
+    return FileChange(
+        operation=str(made.operation),
+        added_data_files=files.data_files,
+        removed_data_files=tuple(file.path for file in made.removed_data_files),
+        added_delete_files=_delete_files(table, change, made, files, written),
+        removed_delete_files=tuple(sorted(file.path for file in made.removed_delete_files)),
+        data_sequence_number=None if kept or not stamps else stamps.pop(),
+        summary=said,
     )
-
-
-def _require_whole_files(
-    table: Table, head: Snapshot | None, change: TableChange, state: TableState, shape: TableShape
-) -> None:
-    """Somebody may have added a file meanwhile of which the filter takes a part: it cannot be dropped whole."""
-    conflict = whole_files_match(change, state.data_files, shape)
-    if conflict is not None:
-        now = None if head is None else head.snapshot_id
-        words = explained(conflict, change, table=".".join(table.name()), head=now, scanned=change.scan_snapshot)
-        raise CommitConflict(words, conflict)
 
 
 def head_state(
@@ -153,43 +122,24 @@ def _only(picked: list[Picked], paths: list[str]) -> list[Picked]:
 
 
 def _delete_files(
-    table: Table,
-    change: TableChange,
-    answer: Commit | CommitWith,
-    rows_to_delete: Rows,
-    files: NewFiles,
-    state: TableState,
-    written: list[str],
-) -> list[IcebergFile]:
+    table: Table, change: TableChange, made: WindowSnapshot, files: NewFiles, written: list[str]
+) -> tuple[IcebergFile, ...]:
     """As the writer wrote them where its rows stayed in place, written anew where they moved."""
-    if isinstance(answer, Commit):
-        return list(files.delete_files)
-    found = [file for file in files.delete_files if file.content == DataFileContent.EQUALITY_DELETES]
-    as_written = _by_rows(change, files)
-    homes = {file.path: file for file in (*state.data_files, *change.added_data_files)}
-    for path, rows in rows_to_delete:
-        ready = as_written.get((path, rows))
-        if ready is None and path in homes:
-            ready = _written(table, path, rows, homes[path])
+    by_path = {file.file_path: file for file in files.delete_files}
+    by_rows = {value.positions: by_path[value.path] for value in change.added_delete_files if value.path in by_path}
+    found = []
+    for value in made.added_delete_files:
+        ready = by_path.get(value.path) or by_rows.get(value.positions)
+        if ready is None:
+            ready = _written(table, value)
             written.append(ready.file_path)
-        if ready is not None:
-            found.append(ready)
+        found.append(ready)
     if found and table.format_version == 1:
         raise InvalidInput("a table of format version 1 has no delete files", hint="use copy-on-write, or upgrade it")
-    return found
+    return tuple(found)
 
 
-def _by_rows(change: TableChange, files: NewFiles) -> dict[tuple[str, int], IcebergFile]:
-    physical = {file.file_path: file for file in files.delete_files}
-    ready = {}
-    for value in change.added_delete_files:
-        positions: Rows = value.positions or ()
-        if len(positions) == 1 and value.path in physical:
-            ready[positions[0]] = physical[value.path]
-    return ready
-
-
-def _written(table: Table, path: str, rows: int, home: DataFile) -> IcebergFile:
-    positions = position_array(rows)
-    raw = tuple(stored(value) for value in home.partition)
-    return write_position_deletes(table, path, positions, partition=raw, spec_id=home.spec_id)
+def _written(table: Table, value: DeleteFile) -> IcebergFile:
+    ((path, rows),) = value.positions or ()
+    raw = tuple(stored(each) for each in value.partition)
+    return write_position_deletes(table, path, position_array(rows), partition=raw, spec_id=value.spec_id)

@@ -165,7 +165,8 @@ class _Planner:
         try:
             projected = inclusive_projection(self.schema, spec, self.case_sensitive)(self.row_filter)
             partition_schema = Schema(*spec.partition_type(self.schema).fields)
-        except (ValueError, KeyError):  # the spec's source column was dropped: its values say nothing any more
+        except (ValueError, KeyError, OverflowError):
+            # The spec's source column was dropped, or the value beside the literal is beyond Python's calendar.
             return None, lambda manifest: True
         bound = bind(partition_schema, rewrite_not(projected), case_sensitive=False)
         return bound, manifest_evaluator(spec, self.schema, projected, self.case_sensitive)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from datetime import date, datetime
-from decimal import ROUND_FLOOR, Decimal, localcontext
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from pyiceberg.types import (
 )
 
 from lakeproof import filters
+from lakeproof.filters.decimals import divided, scaled, unscaled
 from lakeproof.iceberg.values import converter
 
 EqualTo: Any = expressions.EqualTo
@@ -107,21 +108,15 @@ def _comparison(column: str, operator: str, value: Any, kind: IcebergType | None
 
 def _compared_decimal(column: str, operator: str, value: Decimal, kind: DecimalType) -> BooleanExpression:
     """A comparison with a decimal of any scale: between two values of the column only their order matters."""
-    below = _of_scale(value, kind, ROUND_FLOOR)
-    if below is None:
+    number, rest = divided(value, kind.scale)
+    if abs(number) >= 10**kind.precision:
         return TRUE
-    if below == value:
+    below = scaled(number, kind.scale)
+    if not rest:
         return _leaf(_COMPARED[operator], column, below)
     if operator in ("=", "!="):
         return FALSE if operator == "=" else _leaf(NotNull, column)
     return _leaf(LessThanOrEqual if operator in ("<", "<=") else GreaterThan, column, below)
-
-
-def _of_scale(value: Decimal, kind: DecimalType, rounding: str) -> Decimal | None:
-    """The value with the digits of the column's type; `None`: it is beyond them."""
-    with localcontext(prec=100):
-        rounded = value.quantize(Decimal(1).scaleb(-kind.scale), rounding=rounding)
-        return rounded if abs(rounded) < Decimal(10) ** (kind.precision - kind.scale) else None
 
 
 def _is_said(value: Any, kind: IcebergType | None) -> bool:
@@ -157,10 +152,10 @@ def _membership(column: str, values: tuple[Any, ...], kind: IcebergType | None, 
     if negative and len(known) < len(values):
         return FALSE
     if isinstance(kind, DecimalType):
-        rounded = [_of_scale(value, kind, ROUND_FLOOR) for value in known if isinstance(value, Decimal)]
-        if len(rounded) < len(known) or None in rounded:
+        if not all(isinstance(value, Decimal) for value in known):
             return TRUE
-        known = [small for small, value in zip(rounded, known, strict=True) if small == value]
+        numbers = [unscaled(value, kind.scale) for value in known]
+        known = [scaled(one, kind.scale) for one in numbers if one is not None and abs(one) < 10**kind.precision]
     elif not all(_is_said(value, kind) for value in known):
         return TRUE
     if negative:

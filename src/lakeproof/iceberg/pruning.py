@@ -15,6 +15,7 @@ from pyiceberg.expressions.literals import Literal as LiteralOf
 from pyiceberg.expressions.visitors import visit
 from pyiceberg.types import DecimalType, NestedField, StringType
 
+from lakeproof.filters.decimals import divided
 from lakeproof.iceberg.masks import Masks, field_id
 from lakeproof.iceberg.segments import Known, Mask, Segment
 
@@ -205,7 +206,7 @@ class _Bounds(Masks):
 def _comparable(value: Any, field: NestedField) -> Any:
     """A literal in the form of a typed bound."""
     if isinstance(field.field_type, DecimalType):
-        return int(value.scaleb(field.field_type.scale))
+        return divided(value, field.field_type.scale)[0]
     if isinstance(value, str):
         return value.encode()
     return value.bytes if hasattr(value, "bytes") else value

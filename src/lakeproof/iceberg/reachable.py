@@ -62,3 +62,11 @@ def reachable(table: Table, snapshots: Iterable[Snapshot], cache: ManifestCache)
         content_files=paths_in(table, manifests.values(), cache, live_only=False),
         mappings=mappings_of(listed),
     )
+
+
+def own_files(table: Table, snapshot: Snapshot, cache: ManifestCache) -> frozenset[str]:
+    """What one commit wrote and its snapshot names: list, manifests, content files of its own manifests, mapping."""
+    manifests = manifests_of(table, (snapshot,))
+    mine = [manifest for manifest in manifests.values() if manifest.added_snapshot_id == snapshot.snapshot_id]
+    named = paths_in(table, mine, cache, live_only=False) | mappings_of((snapshot,))
+    return frozenset((snapshot.manifest_list, *manifests)) | named

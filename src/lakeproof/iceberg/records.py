@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
@@ -31,10 +33,10 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST_FILTER else f"{text[:LONGEST_FILTER]}…"
 
 
-def own_snapshot(table: Table, command_id: str, snapshot_id: int) -> Snapshot | None:
+def own_snapshot(table: Table, command_id: str, snapshot_ids: Collection[int]) -> Snapshot | None:
     """The snapshot that this command made: any of the table's, because a rollback may have hidden it."""
     for snapshot in reversed(table.metadata.snapshots):
         said = snapshot.summary.additional_properties if snapshot.summary else {}
-        if snapshot.snapshot_id == snapshot_id or (command_id and said.get(COMMAND_ID) == command_id):
+        if snapshot.snapshot_id in snapshot_ids or (command_id and said.get(COMMAND_ID) == command_id):
             return snapshot
     return None

@@ -6,13 +6,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pyiceberg.table import Table
-from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
-from pyiceberg.table.update import AssertRefSnapshotId, AssertTableUUID, RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
+from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.failures import spoken, swapping
-from lakeproof.iceberg.swap import refreshed
+from lakeproof.iceberg.retrying import change_metadata, commit_updates
 
 
 def create_branch(table: Table, name: str, snapshot_id: int | None = None, **retention: int) -> Table:
@@ -27,37 +26,44 @@ def create_tag(table: Table, name: str, snapshot_id: int | None = None, **retent
 
 def drop_ref(table: Table, name: str, *, kind: str, if_exists: bool = False) -> Table:
     """The branch or tag is gone; its snapshots stay until they are expired."""
-    ref = table.metadata.refs.get(name)
     if name == MAIN_BRANCH:
         raise InvalidInput("the branch `main` cannot be dropped", place=_place(table))
-    if ref is None or ref.snapshot_ref_type.value != kind:
-        if if_exists:
-            return table
-        raise InvalidInput(f"there is no {kind} `{name}`", place=_place(table), hint=_known(table, kind))
-    return _commit(table, name, ref, RemoveSnapshotRefUpdate.model_validate({"ref-name": name}))
+
+    def change(newest: Table) -> Table:
+        ref = newest.metadata.refs.get(name)
+        if ref is None or ref.snapshot_ref_type.value != kind:
+            if if_exists:
+                return newest
+            raise InvalidInput(f"there is no {kind} `{name}`", place=_place(table), hint=_known(newest, kind))
+        return _commit(newest, name, RemoveSnapshotRefUpdate.model_validate({"ref-name": name}))
+
+    return change_metadata(table, change)
 
 
 def set_current_snapshot(table: Table, snapshot_id: int) -> Table:
     """`main` is at that snapshot, whichever it is."""
-    _known_snapshot(table, snapshot_id)
-    return _move(table, snapshot_id)
+    return change_metadata(table, lambda newest: _move(newest, snapshot_id))
 
 
 def rollback_to_snapshot(table: Table, snapshot_id: int) -> Table:
     """`main` is back at one of its own ancestors."""
-    _known_snapshot(table, snapshot_id)
-    if snapshot_id not in {snapshot.snapshot_id for snapshot in ancestors(table)}:
-        raise InvalidInput(
-            f"snapshot {snapshot_id} is not an ancestor of the current one",
-            place=_place(table),
-            hint="set_current_snapshot moves to any snapshot",
-        )
-    return _move(table, snapshot_id)
+
+    def change(newest: Table) -> Table:
+        _known_snapshot(newest, snapshot_id)
+        if snapshot_id not in {snapshot.snapshot_id for snapshot in ancestors(newest)}:
+            raise InvalidInput(
+                f"snapshot {snapshot_id} is not an ancestor of the current one",
+                place=_place(table),
+                hint="set_current_snapshot moves to any snapshot",
+            )
+        return _move(newest, snapshot_id)
+
+    return change_metadata(table, change)
 
 
 def rollback_to_timestamp(table: Table, timestamp_ms: int) -> Table:
     """`main` is back at the newest of its ancestors at or before the instant."""
-    return _move(table, snapshot_as_of(table, timestamp_ms).snapshot_id)
+    return change_metadata(table, lambda newest: _move(newest, snapshot_as_of(newest, timestamp_ms).snapshot_id))
 
 
 def ancestors(table: Table, snapshot_id: int | None = None) -> list[Snapshot]:
@@ -99,29 +105,31 @@ def _create(table: Table, name: str, kind: str, snapshot_id: int | None, retenti
         if current is None:
             raise InvalidInput(f"an empty table cannot have a {kind}", place=_place(table), hint="insert first")
         snapshot_id = current.snapshot_id
-    _known_snapshot(table, snapshot_id)
-    if name in table.metadata.refs:
-        raise InvalidInput(f"there is already a branch or tag `{name}`", place=_place(table))
     fields = {key.replace("_", "-"): value for key, value in retention.items()}
     update = {"ref-name": name, "type": kind, "snapshot-id": snapshot_id, **fields}
-    return _commit(table, name, None, SetSnapshotRefUpdate.model_validate(update))
+
+    def change(newest: Table) -> Table:
+        _known_snapshot(newest, snapshot_id)
+        if name in newest.metadata.refs:
+            raise InvalidInput(f"there is already a branch or tag `{name}`", place=_place(table))
+        return _commit(newest, name, SetSnapshotRefUpdate.model_validate(update))
+
+    return change_metadata(table, change)
 
 
 def _move(table: Table, snapshot_id: int) -> Table:
+    _known_snapshot(table, snapshot_id)
     ref = table.metadata.refs.get(MAIN_BRANCH)
     kept = ref.model_dump(by_alias=True, exclude_none=True) if ref is not None else {"type": "branch"}
     update = {**kept, "ref-name": MAIN_BRANCH, "snapshot-id": snapshot_id}
-    return _commit(table, MAIN_BRANCH, ref, SetSnapshotRefUpdate.model_validate(update))
+    return _commit(table, MAIN_BRANCH, SetSnapshotRefUpdate.model_validate(update))
 
 
-def _commit(table: Table, name: str, ref: SnapshotRef | None, update: Any) -> Table:
-    requirements = (
-        AssertTableUUID(uuid=table.metadata.table_uuid),
-        AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": None if ref is None else ref.snapshot_id}),
-    )
-    with spoken(_place(table)), swapping(_place(table)):
-        table.catalog.commit_table(table, requirements, (update,))
-        return refreshed(table)
+def _commit(table: Table, name: str, update: Any) -> Table:
+    """The ref must stand where it stood in this metadata."""
+    ref = table.metadata.refs.get(name)
+    stands = AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": None if ref is None else ref.snapshot_id})
+    return commit_updates(table, [stands], [update])
 
 
 def _known_snapshot(table: Table, snapshot_id: int) -> None:

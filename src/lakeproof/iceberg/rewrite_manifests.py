@@ -6,14 +6,15 @@ from typing import NamedTuple
 
 from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestFile
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 
-from lakeproof.errors import CommitRejected
+from lakeproof.commit import Command, Happened, TableChange, check_list
+from lakeproof.commit.policy import LAKEPROOF
 from lakeproof.iceberg.cache import ManifestCache
-from lakeproof.iceberg.commit import remove_files
-from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.commit import Committed, TableCalls, no_hook, through
 from lakeproof.iceberg.new_manifests import DELETED, EXISTING, TARGET, has_live_files, restated
+from lakeproof.iceberg.physical import NO_FILES
 from lakeproof.iceberg.produce import Producer
-from lakeproof.iceberg.swap import refreshed, swap
 
 
 class Rewritten(NamedTuple):
@@ -26,24 +27,33 @@ class Rewritten(NamedTuple):
 
 def rewrite_manifests(table: Table, *, cache: ManifestCache | None = None) -> Rewritten:
     """One snapshot of operation `replace` whose data manifests are clustered by partition."""
-    place = f"table {'.'.join(table.name())}"
-    for _ in range(20):
-        with spoken(place):
-            table = refreshed(table)
-            head = table.current_snapshot()
-            if head is None:
-                return Rewritten(table, 0, 0)
-            producer = Producer(table, cache)
-            old = [m for m in head.manifests(table.io) if m.content == ManifestContent.DATA and has_live_files(m)]
-            others = [m for m in head.manifests(table.io) if m.content != ManifestContent.DATA]
-            new = _clustered(producer, old, int(table.properties.get(TARGET, 8 << 20)))
-            snapshot = producer.replace_manifests(table, head, [*new, *others], replaced=len(old))
-            try:
-                after = swap(table, snapshot, branch="main", head_id=head.snapshot_id)
-                return Rewritten(after, len(old), len(new))
-            except CommitRejected:
-                remove_files(table, producer.written)
-    raise CommitRejected(f"{place}: the rewrite of manifests lost the swap 20 times")
+    head = table.current_snapshot()
+    change = TableChange(Command.REWRITE, scan_snapshot=None if head is None else head.snapshot_id)
+    calls = _Clustering(table, change, NO_FILES, LAKEPROOF, "main", {}, cache, no_hook)
+    calls.checks = check_list(())
+    done = through(calls)
+    assert isinstance(done, Committed)  # nothing is asked, so nothing is refused
+    return Rewritten(done.table, calls.rewritten, calls.added)
+
+
+class _Clustering(TableCalls):
+    """A commit that moves no file: whatever the head is, its manifests are written anew."""
+
+    rewritten = added = 0
+
+    def validate(self) -> Happened:
+        """Nothing is asked of the others."""
+        return Happened.NOTHING_LEFT if self.head is None else Happened.MAY_COMMIT
+
+    def produced(self, producer: Producer, written: list[str]) -> Snapshot:
+        """The head's files in other manifests."""
+        assert self.head is not None
+        there = self.head.manifests(self.table.io)
+        old = [m for m in there if m.content == ManifestContent.DATA and has_live_files(m)]
+        others = [m for m in there if m.content != ManifestContent.DATA]
+        new = _clustered(producer, old, int(self.table.properties.get(TARGET, 8 << 20)))
+        self.rewritten, self.added = len(old), len(new)
+        return producer.replace_manifests(self.table, self.head, [*new, *others], replaced=len(old))
 
 
 def _clustered(producer: Producer, manifests: list[ManifestFile], target: int) -> list[ManifestFile]:

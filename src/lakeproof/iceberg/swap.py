@@ -7,7 +7,8 @@ and check the whole metadata again, which on a table of a thousand snapshots cos
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
@@ -85,14 +86,41 @@ def _pointer(catalog: SqlCatalog, name: Identifier) -> str | None:
     raise AssertionError("unreachable")
 
 
-def swap(table: Table, snapshot: Snapshot, *, branch: str, head_id: int | None) -> Table:
-    """The table with the snapshot as the branch's head; `CommitRejected`: somebody was faster, nothing happened."""
+class Staged(NamedTuple):
+    """A request that can be sent: the snapshot, and for SQL catalogs the metadata file to which the row shall point."""
+
+    snapshot: Snapshot
+    branch: str
+    head_id: int | None
+    metadata: TableMetadata | None = None
+    location: str = ""
+
+
+def stage(table: Table, snapshot: Snapshot, branch: str, head_id: int | None, written: list[str]) -> Staged:
+    """The request that makes the snapshot the branch's head; a metadata file of it is noted in `written`."""
+    if not isinstance(table.catalog, SqlCatalog):
+        return Staged(snapshot, branch, head_id)
+    metadata = with_snapshot(table, snapshot, branch)
+    version = metadata_version(table.metadata_location) + 1
+    location = table.location_provider().new_table_metadata_file_location(version)
+    written.append(location)
+    ToOutputFile.table_metadata(metadata, table.io.new_output(location))
+    return Staged(snapshot, branch, head_id, metadata, location)
+
+
+def swap(table: Table, staged: Staged) -> Table:
+    """The table with the snapshot as the branch's head.
+
+    `CommitRejected`: somebody was faster, and this request will never do anything. `InvalidInput`: the catalog turned
+    it down. Anything else that is raised says nothing about whether it happened.
+    """
     place = f"table {'.'.join(table.name())}"
     if isinstance(table.catalog, SqlCatalog):
-        return _swap_row(table, table.catalog, with_snapshot(table, snapshot, branch), place)
+        return _swap_row(table, table.catalog, staged, place)
+    branch, snapshot = staged.branch, staged.snapshot
     requirements = (
         AssertTableUUID(uuid=table.metadata.table_uuid),
-        AssertRefSnapshotId.model_validate({"ref": branch, "snapshot-id": head_id}),
+        AssertRefSnapshotId.model_validate({"ref": branch, "snapshot-id": staged.head_id}),
     )
     ref = _ref(table.metadata, snapshot, branch).model_dump(by_alias=True, exclude_none=True)
     updates = (AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate.model_validate({"ref-name": branch, **ref}))
@@ -131,20 +159,15 @@ def _ref(metadata: TableMetadata, snapshot: Snapshot, branch: str) -> SnapshotRe
     return SnapshotRef.model_validate({"snapshot-id": snapshot.snapshot_id, "type": SnapshotRefType.BRANCH})
 
 
-def _swap_row(table: Table, catalog: SqlCatalog, metadata: TableMetadata, place: str) -> Table:
-    version = metadata_version(table.metadata_location) + 1
-    location = table.location_provider().new_table_metadata_file_location(version)
-    ToOutputFile.table_metadata(metadata, table.io.new_output(location))
+def _swap_row(table: Table, catalog: SqlCatalog, staged: Staged, place: str) -> Table:
+    metadata, location = staged.metadata, staged.location
+    assert metadata is not None
     values = {"new_location": location, "old_location": table.metadata_location}
-    try:
-        with swapping(place), Session(catalog.engine) as session:
-            swapped: Any = session.execute(_SWAP, {**_row(catalog, table.name()), **values})
-            if swapped.rowcount < 1:
-                raise CommitRejected(f"{place}: somebody else swapped the table pointer first")
-            session.commit()
-    except CommitRejected:
-        table.io.delete(location)  # nobody can point to it: the row was not written
-        raise
+    with swapping(place), Session(catalog.engine) as session:
+        swapped: Any = session.execute(_SWAP, {**_row(catalog, table.name()), **values})
+        if swapped.rowcount < 1:
+            raise CommitRejected(f"{place}: somebody else swapped the table pointer first")
+        session.commit()
     _recent.get(location, lambda: metadata)
     _drop_old_versions(table, metadata)
     return _table_at(table, metadata, location)
@@ -159,7 +182,8 @@ def _drop_old_versions(table: Table, metadata: TableMetadata) -> None:
         logged = {entry.metadata_file for entry in metadata.metadata_log}
         for entry in table.metadata.metadata_log:
             if entry.metadata_file not in logged:
-                table.io.delete(entry.metadata_file)
+                with suppress(Exception):  # gone before, or it stays: the commit has happened
+                    table.io.delete(entry.metadata_file)
 
 
 def _table_at(table: Table, metadata: TableMetadata, location: str) -> Table:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import difflib
 import re
 import time
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
-from pyiceberg.catalog import Catalog
+from pyarrow.fs import FileSelector, FileType
+from pyiceberg.catalog import Catalog, MetastoreCatalog
 from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
+from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -19,10 +23,13 @@ from pyiceberg.types import NestedField, PrimitiveType, StructType
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.catalogs import CATALOG_NAME, NAMESPACE, warehouse_location
 from lakeproof.iceberg.dependencies import DEPENDENCIES_PROPERTY, check_dependencies
-from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.dropping import purge_table
+from lakeproof.iceberg.failures import spoken, swapping
 from lakeproof.iceberg.properties import check_properties
+from lakeproof.iceberg.retrying import until_swapped
 from lakeproof.iceberg.swap import known, loaded
 
+T = TypeVar("T")
 CREATED_PROPERTY = "lakeproof.created-ms"  # files of its folder that are older are not the table's
 
 
@@ -80,27 +87,81 @@ def create_table(
     if_not_exists: bool = False,
 ) -> Table:
     """A new table; field ids of `schema` are assigned afresh (pass any)."""
+    told = described(
+        catalog,
+        name,
+        schema,
+        partition_by=partition_by,
+        properties=properties,
+        location=location,
+        column_dependencies=column_dependencies,
+    )
+    try:
+        return _asked(name, told["properties"], lambda: catalog.create_table(**told))
+    except InvalidInput as error:
+        if if_not_exists and isinstance(error.__cause__, TableAlreadyExistsError):
+            return load_table(catalog, name)
+        raise
+
+
+def described(
+    catalog: Catalog,
+    name: str,
+    schema: Schema,
+    *,
+    partition_by: Sequence[PartitionBy] = (),
+    properties: Mapping[str, str] | None = None,
+    location: str | None = None,
+    column_dependencies: str = "",
+) -> dict[str, Any]:
+    """A table that is to be made, as PyIceberg's catalogs want it told; it gets a folder that no other table uses."""
     place = f"table {name}"
     _refuse_unwritable_version(properties or {}, place)
     check_properties(properties or {}, place)
     if column_dependencies.strip():
         check_dependencies(column_dependencies, schema, place=place)
         properties = {**(properties or {}), DEPENDENCIES_PROPERTY: column_dependencies}
-    spec = _partition_spec(schema, partition_by, place)
     created = {CREATED_PROPERTY: str(time.time_ns() // 1_000_000)}
+    return {
+        "identifier": identifier(name),
+        "schema": schema,
+        "location": own_folder(catalog, name) if location is None else warehouse_location(location),
+        "partition_spec": _partition_spec(schema, partition_by, place),
+        "properties": {**created, **(properties or {})},
+    }
+
+
+def own_folder(catalog: Catalog, name: str) -> str | None:
+    """`warehouse/namespace/table`, or beside it where that is not certainly new; `None`: a server decides.
+
+    A renamed table keeps its folder, and a dropped one its files: neither may become another table's.
+    """
+    warehouse = catalog.properties.get("warehouse")
+    if warehouse is None or not isinstance(catalog, MetastoreCatalog):
+        return None
+    folder = "/".join([warehouse.rstrip("/"), *identifier(name)])
+    with spoken(f"table {name}"):
+        return folder if _claimed(folder) else f"{folder}-{uuid.uuid4().hex[:8]}"
+
+
+def _claimed(folder: str) -> bool:
+    """Whether the folder is made here and now: of two who try at once, one makes it. An object store has no folders."""
+    if not folder.startswith("file://"):
+        return False
     try:
-        with spoken(place):
-            return catalog.create_table(
-                identifier(name),
-                schema,
-                location=None if location is None else warehouse_location(location),
-                partition_spec=spec,
-                properties={**created, **(properties or {})},
-            )
-    except InvalidInput as error:
-        if if_not_exists and isinstance(error.__cause__, TableAlreadyExistsError):
-            return load_table(catalog, name)
-        raise
+        Path(folder.removeprefix("file://"), "metadata").mkdir(parents=True)
+    except FileExistsError:
+        return False
+    return True
+
+
+def files_below(io: PyArrowFileIO, folder: str) -> Iterator[tuple[str, int]]:
+    """Every file in a folder, spelled as `folder` is, with its time of change in milliseconds."""
+    scheme, netloc, path = io.parse_location(folder, io.properties)
+    selector = FileSelector(path, allow_not_found=True, recursive=True)
+    for info in io.fs_by_scheme(scheme, netloc).get_file_info(selector):
+        if info.type == FileType.File:
+            yield folder + info.path[len(path) :], 0 if info.mtime_ns is None else int(info.mtime_ns) // 1_000_000
 
 
 def load_table(catalog: Catalog, name: str) -> Table:
@@ -137,15 +198,26 @@ def drop_table(catalog: Catalog, name: str, *, if_exists: bool = False, purge: b
         if if_exists:
             return
         load_table(catalog, name)  # which names the nearest tables
-    with spoken(f"table {name}"):
-        (catalog.purge_table if purge else catalog.drop_table)(identifier(name))
+    if purge:
+        _asked(name, {}, lambda: purge_table(catalog, (*identifier(name)[0].split("."), identifier(name)[1])))
+    else:
+        _asked(name, {}, lambda: catalog.drop_table(identifier(name)))
 
 
 def rename_table(catalog: Catalog, name: str, new_name: str) -> Table:
     """The table under its new name; its files stay where they are."""
     load_table(catalog, name)
-    with spoken(f"table {name}"):
-        return catalog.rename_table(identifier(name), identifier(new_name))
+    return _asked(name, {}, lambda: catalog.rename_table(identifier(name), identifier(new_name)))
+
+
+def _asked(name: str, properties: Mapping[str, str], ask: Callable[[], T]) -> T:
+    """The catalog's answer; a busy database is asked again, and one that does not answer may have done it."""
+
+    def once() -> T:
+        with swapping(f"table {name}"):
+            return ask()
+
+    return until_swapped(f"table {name}", properties, once)
 
 
 def list_tables(catalog: Catalog, namespace: str = NAMESPACE) -> tuple[str, ...]:

@@ -22,21 +22,52 @@ from lakeproof.format import (
     row_set,
     rows_of,
 )
+from lakeproof.iceberg.avro import read_header
 from lakeproof.iceberg.cache import ManifestCache, manifests_of, shared_cache
 from lakeproof.iceberg.delete_files import read_positions
 from lakeproof.iceberg.mappings import MAPPING_KEY, read_mapping
 from lakeproof.iceberg.matching_deletes import delete_table
+from lakeproof.iceberg.recent import Recent
 from lakeproof.iceberg.records import COMMAND_ID
 from lakeproof.iceberg.segments import Picked, rows_of_spans
 from lakeproof.iceberg.values import column_name, data_file_values, partition_values
 
 ADDED, DELETED = 1, 2
+PARENT = "parent-snapshot-id"
+_headers: Recent[bytes] = Recent(256)
 
 
 def unseen_snapshots(table: Table, *, scan_snapshot: int | None, head_snapshot: int | None) -> Lineage:
-    """The ids after the scan snapshot up to the head, oldest first."""
-    parents = {each.snapshot_id: each.parent_snapshot_id for each in table.metadata.snapshots}
+    """The ids after the scan snapshot up to the head, oldest first.
+
+    Where the line of parents ends, the manifest list of the last snapshot is asked what it was written on: an expiry by
+    PyIceberg says of the children of expired snapshots that they have no parent.
+    """
+    snapshots = {each.snapshot_id: each for each in table.metadata.snapshots}
+    parents = {number: each.parent_snapshot_id for number, each in snapshots.items()}
+    found = lineage(parents, scan_snapshot=scan_snapshot, head_snapshot=head_snapshot)
+    oldest = found.unseen[0] if found.unseen else None
+    if oldest is None or parents[oldest] is not None:
+        return found
+    try:
+        parents[oldest] = written_on(table, snapshots[oldest])
+    except FileNotFoundError:  # it is being expired just now
+        return found._replace(missing=oldest)
     return lineage(parents, scan_snapshot=scan_snapshot, head_snapshot=head_snapshot)
+
+
+def written_on(table: Table, snapshot: IcebergSnapshot) -> int | None:
+    """The snapshot that was the head when this one was made, by the words of its own manifest list."""
+    if snapshot.sequence_number == 1:
+        return None  # nobody was there before
+    path = snapshot.manifest_list
+    said = _headers.get(path, lambda: read_header(_content(table, path)).metadata.get(PARENT, b"null"))
+    return None if said == b"null" else int(said)
+
+
+def _content(table: Table, path: str) -> bytes:
+    with table.io.new_input(path).open() as stream:
+        return stream.read()
 
 
 def load_window(

@@ -10,13 +10,13 @@ from lakeproof.checker.model import Model
 from lakeproof.commit.change import Command, Isolation, Mode
 from lakeproof.commit.policy import Policy
 from lakeproof.commit.row_command import RowCommand
+from lakeproof.commit.writing import first_files, partition_of
 from lakeproof.format import Row, TableState
 from lakeproof.jobs.abstraction import Abstraction, abstracted, alternatives, first_rows
 from lakeproof.jobs.reading import Jobs, ReadJob
 from lakeproof.models.iceberg import Member, assembled
 from lakeproof.models.iceberg.naming import canonical
 from lakeproof.models.iceberg.world import COMPACTION, Setup
-from lakeproof.models.iceberg.writing import first_files, partition_of
 
 
 class Beginning(NamedTuple):

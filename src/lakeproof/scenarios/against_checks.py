@@ -2,55 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from lakeproof.commit import (
     POLICIES,
     AlreadyCommitted,
     Answer,
+    Attempt,
     CheckList,
     Command,
     Commit,
     CommitWith,
-    Conflict,
-    Mode,
+    Happened,
     NothingLeft,
+    Phase,
     Policy,
     Refuse,
     RunAgain,
     TableChange,
+    call,
     checks_of,
     followed_all,
+    heard,
     validate,
+    what_became,
 )
+from lakeproof.commit.planning import Run, run_until_done
 from lakeproof.commit.row_command import AmbiguousMerge, RowCommand
-from lakeproof.commit.validation import refused
+from lakeproof.commit.writing import new_file, partition_of, plan_of, rewritten, written
 from lakeproof.errors import InvalidInput
 from lakeproof.format import DataFile, Row, Value
-from lakeproof.models.iceberg.writing import new_file, partition_of, rewritten, written
 from lakeproof.scenarios.commands import command_of
 from lakeproof.scenarios.file_calls import NamedFiles, asked
 from lakeproof.scenarios.history import History
 from lakeproof.scenarios.table_line import altered
-from lakeproof.scenarios.text import HISTORY_KNOWN, Outcome, Scenario, Step
-
-MAX_RERUNS = 5
-_COPIES = (Command.OVERWRITE, Command.OVERWRITE_PARTITIONS, Command.METADATA_DELETE)
+from lakeproof.scenarios.text import Outcome, Scenario, Step
 
 
 class Doing(NamedTuple):
     """What an actor has in hand. `change` is `None` when its scan found nothing to do.
 
-    `late` is a request on its way: the head that it expects and what it commits.
+    `loaded` is the head that it has seen, `asked` the sequence number of its last try, and `late` a request on its way:
+    the head that it expects and what it commits.
     """
 
     change: TableChange | None
     checks: CheckList | None = None
     command: RowCommand | None = None
     whole_history: bool = False
+    attempt: Attempt = Attempt()
     answer: Answer | None = None
-    expected_head: int | None = None
-    late: tuple[int | None, Answer] | None = None
+    reruns_left: bool = True
+    loaded: int | None = None
+    asked: int = 0
+    late: tuple[int | None, Answer | None] | None = None
 
 
 class AgainstChecks:
@@ -106,17 +112,11 @@ class AgainstChecks:
         match step.verb:
             case "validate":
                 return self._validate(step.actor)
-            case "swap":
-                return self._swap(step.actor)
             case "commit":
                 return self._commit(step.actor)
             case "arrives":
                 return self._arrives(step.actor)
-        return self._swap(step.actor, answered=False, arrives=step.verb == "swap-unanswered")
-
-    def policy_of(self, actor: str) -> Policy:
-        """The policy that this actor obeys."""
-        return self.policies.get(actor, self.policy)
+        return self._swap(step.actor, step.verb)
 
     # ------------------------------------------------------------ scanning
 
@@ -142,70 +142,50 @@ class AgainstChecks:
 
     def _scanned(self, step: Step, place: str) -> Doing:
         command = command_of(step.text, self.history.shape, self.scenario.table.dynamic_overwrite, place)
-        return self._planned(command, step.actor, None)
+        return self._planned(command, step.actor)
 
-    def _planned(self, command: RowCommand, actor: str, mode: Mode | None) -> Doing:
+    def _planned(self, command: RowCommand, actor: str, again: RunAgain | None = None) -> Doing:
         """What the command would change, if it scans the head now."""
         table, shape, head, policy = self.scenario.table, self.history.shape, self.history.head, self.policy_of(actor)
         if command.command is Command.REWRITE:
             known = [file.path for file in head.data_files if file.rows is not None]
-            plan = rewritten(head, known, shape, policy, command_id=actor)
+            found = rewritten(head, known, shape, actor)
         else:
-            mode = mode or (table.delete_mode if command.command is Command.DELETE else table.update_mode)
-            if policy.always_copies or command.command in _COPIES:
-                mode = Mode.COPY_ON_WRITE
+            mode = table.delete_mode if command.command is Command.DELETE else table.update_mode
+            plan = plan_of(command, shape, policy, table_mode=mode, isolation=table.isolation, again=again)
             try:
-                found = written(command, head, shape, policy, mode=mode, isolation=table.isolation, command_id=actor)
+                wrote = written(command, head, shape, plan, actor)
             except (TypeError, AmbiguousMerge) as error:  # such as the sum of a column of names
                 raise InvalidInput(f"The command does not fit the rows: {error}", place=self.place) from None
-            if found is None:
+            if wrote is None:
                 return Doing(None)
-            plan = found
-        change = plan.change
+            found = wrote
+        change = found.change
         checks = checks_of(policy, change.command, change.mode, change.isolation, shape.format_version)
         return Doing(change, checks, command)
 
     # ------------------------------------------------------------ committing
 
-    def _answer(self, actor: str, *, reruns_left: bool = True) -> Answer:
-        doing = self.actors[actor]
-        change, checks, shape = doing.change, doing.checks, self.history.shape
-        if change is None or checks is None:
-            return NothingLeft()
-        unseen = self.history.unseen(None if doing.whole_history else change.scan_snapshot)
-        if unseen is None:
-            broken = refused(change, Conflict(HISTORY_KNOWN), self.policy_of(actor), reruns_left=reruns_left)
-            return broken if checks.names else Commit()
-        scanned = self.history.head if doing.whole_history else self.history.at(change.scan_snapshot)
-        window = followed_all(change, unseen, checks, shape, scanned)
-        return validate(
-            change, window, self.policy_of(actor), checks, reruns_left=reruns_left, head=self.history.head, shape=shape
-        )
-
-    def _apply(self, actor: str, answer: Answer | None) -> None:
-        doing = self.actors[actor]
-        if doing.change is not None and isinstance(answer, Commit | CommitWith):
-            self.history.commit(doing.change, answer, self.policy_of(actor))
+    def policy_of(self, actor: str) -> Policy:
+        """The policy that this actor obeys."""
+        return self.policies.get(actor, self.policy)
 
     def _validate(self, actor: str) -> Outcome:
-        answer = self._answer(actor)
-        head = self.history.head.snapshot_id
-        self.actors[actor] = self.actors[actor]._replace(answer=answer, expected_head=head)
-        return worded(answer)
-
-    def _swap(self, actor: str, *, answered: bool = True, arrives: bool = True) -> Outcome:
         doing = self.actors[actor]
-        if not isinstance(doing.answer, Commit | CommitWith) or doing.expected_head != self.history.head.snapshot_id:
-            self.actors[actor] = doing._replace(answer=None)
-            return Outcome("rejected") if answered else Outcome("unknown")
-        if arrives:
-            self._apply(actor, doing.answer)
-        else:
-            self.actors[actor] = doing._replace(late=(doing.expected_head, doing.answer))
-        if not answered:
-            return Outcome("unknown")
-        del self.actors[actor]
-        return Outcome("ok")
+        if doing.attempt.phase is Phase.SWAP and doing.loaded == self.history.head.snapshot_id:
+            return Outcome("ok")  # validated before, and the swap not tried: nothing is asked again
+        return self._called(actor, until=Phase.SWAP)
+
+    def _swap(self, actor: str, fate: str) -> Outcome:
+        if self.actors[actor].attempt.phase is not Phase.SWAP:
+            return Outcome("rejected" if fate == "swap" else "unknown")
+        calls = _Calls(self, actor, fate)
+        attempt, _ = call(self.actors[actor].attempt, calls)
+        self.actors[actor] = self.actors[actor]._replace(attempt=attempt)
+        if attempt.phase is Phase.COMMITTED:
+            del self.actors[actor]
+            return Outcome("ok")
+        return Outcome("rejected" if fate == "swap" else "unknown")
 
     def _arrives(self, actor: str) -> Outcome:
         """A swap that was sent and not answered reaches the catalog only now."""
@@ -213,21 +193,118 @@ class AgainstChecks:
         self.actors[actor] = doing._replace(late=None)
         if doing.late is None or doing.late[0] != self.history.head.snapshot_id:
             return Outcome("rejected")
-        self._apply(actor, doing.late[1])
+        self.apply(actor, doing.late[1])
         return Outcome("ok")
 
     def _commit(self, actor: str) -> Outcome:
-        for reruns in range(MAX_RERUNS + 1):
-            answer = self._answer(actor, reruns_left=reruns < MAX_RERUNS)
-            command = self.actors[actor].command
-            if isinstance(answer, RunAgain) and command is not None:
-                self.actors[actor] = self._planned(command, actor, answer.mode)
-                continue
-            self._apply(actor, answer)
-            del self.actors[actor]
-            word = worded(answer).word
-            return Outcome("ok re-run") if reruns and word in ("ok", "nothing left") else worded(answer)
-        raise AssertionError("the bound on re-runs ends the loop")
+        def once(run: Run) -> Outcome | RunAgain:
+            if run.again is not None and doing.command is not None:
+                self.actors[actor] = self._planned(doing.command, actor, run.again)
+            if self.actors[actor].change is None:
+                return Outcome("nothing left")
+            self.actors[actor] = self.actors[actor]._replace(reruns_left=run.left())
+            found, answer = self._called(actor), self.actors[actor].answer
+            return answer if isinstance(answer, RunAgain) and doing.command is not None else found
+
+        doing = self.actors[actor]
+        found, last = run_until_done(once, lambda run, conflict: None)
+        del self.actors[actor]
+        return Outcome("ok re-run") if last.reruns and found.word in ("ok", "nothing left") else found
+
+    def _called(self, actor: str, *, until: Phase | None = None) -> Outcome:
+        """Obey the attempt up to this phase, or to its end; a writer whose attempt has ended begins another."""
+        doing = self.actors[actor]
+        attempt, calls = Attempt() if doing.attempt.ended else doing.attempt, _Calls(self, actor)
+        if attempt.phase is Phase.SWAP and until is Phase.SWAP:
+            attempt, _ = call(attempt, calls)  # it is lost, and validated again
+        while attempt.phase is not until and not attempt.ended:
+            attempt, error = call(attempt, calls)
+            if error is not None:
+                raise error
+        self.actors[actor] = self.actors[actor]._replace(attempt=attempt)
+        if attempt.phase is Phase.UNKNOWN:
+            return Outcome("unknown")
+        answer = self.actors[actor].answer
+        return Outcome("already committed") if answer is None else worded(answer)
+
+    def apply(self, actor: str, answer: Answer | None) -> None:
+        """Make the actor's change the head."""
+        change = self.actors[actor].change
+        if change is not None and isinstance(answer, Commit | CommitWith):
+            self.history.commit(change, answer, self.policy_of(actor))
+
+
+class _Calls:
+    """What `commit/driver.py` calls in a scenario: the history is the table, a step says what becomes of a request."""
+
+    def __init__(self, runner: AgainstChecks, actor: str, fate: str = "swap") -> None:
+        self.runner, self.history, self.actor, self.fate = runner, runner.history, actor, fate
+
+    @property
+    def doing(self) -> Doing:
+        """What the actor has in hand."""
+        return self.runner.actors[self.actor]
+
+    def _note(self, **known: object) -> None:
+        self.runner.actors[self.actor] = self.doing._replace(**known)  # type: ignore[arg-type]
+
+    def refresh(self) -> Happened:
+        """The head is known."""
+        self._note(loaded=self.history.head.snapshot_id, answer=None)
+        return Happened.LOADED
+
+    def look(self) -> Happened:
+        """The snapshots that were not expired say whether one is the actor's."""
+        self.refresh()
+        since = (self.doing.change and self.doing.change.scan_snapshot) or 0
+        seen = [s for number, s in self.history.snapshots.items() if number not in self.history.expired]
+        found = any(s.command_id == self.actor and s.snapshot_id > since for s in seen)
+        if found and self.runner.policy_of(self.actor).finds_own_commit:
+            return Happened.OWN_ID_FOUND
+        return what_became(
+            asked=self.doing.asked, last=self.history.head.sequence_number, taken={s.sequence_number for s in seen}
+        )
+
+    def validate(self) -> Happened:
+        """Ask the policy's checks of the window."""
+        doing, shape, policy = self.doing, self.history.shape, self.runner.policy_of(self.actor)
+        change, checks = doing.change, doing.checks
+        answer: Answer = NothingLeft()
+        if change is not None and checks is not None:
+            unseen, missing = self.history.unseen(None if doing.whole_history else change.scan_snapshot)
+            head = self.history.head
+            scanned = head if doing.whole_history or missing else self.history.at(change.scan_snapshot)
+            window = followed_all(change, unseen, checks, shape, scanned, missing=missing)
+            answer = validate(
+                change, window, policy, checks, reruns_left=doing.reruns_left, head=self.history.head, shape=shape
+            )
+        self._note(answer=answer)
+        return heard(answer)
+
+    def write_metadata(self) -> Happened:
+        """The next sequence number is asked for."""
+        self._note(asked=self.history.head.sequence_number + 1)
+        return Happened.WRITTEN
+
+    def swap(self) -> Happened:
+        """The step says whether the request arrives, and whether it is answered."""
+        doing, wins = self.doing, self.doing.loaded == self.history.head.snapshot_id
+        if wins and self.fate == "swap-delayed":
+            self._note(late=(doing.loaded, doing.answer))
+        elif wins:
+            self.runner.apply(self.actor, doing.answer)
+        if self.fate != "swap":
+            raise TimeoutError
+        return Happened.SWAPPED if wins else Happened.LOST_SWAP
+
+    def written(self) -> Sequence[str]:
+        """Nothing is written."""
+        return ()
+
+    named = written
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Nothing can be removed."""
 
 
 def worded(answer: Answer) -> Outcome:

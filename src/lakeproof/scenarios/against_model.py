@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from lakeproof.checker.model import Outcome as Way
 from lakeproof.checker.runs import World, start_of, taken
-from lakeproof.commit import POLICIES, AlreadyCommitted, Answer, Command, Commit, CommitWith, Policy, Refuse, RunAgain
+from lakeproof.commit import POLICIES, Command, Phase, Policy
+from lakeproof.commit.planning import MAX_RERUNS
 from lakeproof.commit.row_command import RowCommand
+from lakeproof.commit.writing import first_files, partition_of
 from lakeproof.errors import InvalidInput
 from lakeproof.format import Row, visible
 from lakeproof.models.iceberg import Member, assembled
+from lakeproof.models.iceberg.calls import WriterCalls
 from lakeproof.models.iceberg.observing import expired
-from lakeproof.models.iceberg.steps import answered
-from lakeproof.models.iceberg.world import COMMIT, COMPACTION, LOOK, Op, Ready, Setup, Writer
-from lakeproof.models.iceberg.writing import first_files, partition_of
-from lakeproof.scenarios.against_checks import MAX_RERUNS, worded
+from lakeproof.models.iceberg.world import COMMIT, COMPACTION, Op, Ready, Setup, Writer
+from lakeproof.scenarios.against_checks import worded
 from lakeproof.scenarios.commands import command_of
 from lakeproof.scenarios.text import Outcome, Scenario, Step
 
@@ -106,54 +107,56 @@ class AgainstModel:
     def _expire(self, snapshot: int) -> None:
         for actor in self.names:
             own = self._own(actor)
-            if isinstance(own, Op) and (own.change.scan_snapshot or 0) < snapshot:
-                found = expired(self.writers[actor], own._replace(behind=True))
+            inside = isinstance(own, Op) and (own.change.scan_snapshot or 0) < snapshot
+            if isinstance(own, Op):
+                found = expired(self.writers[actor], own._replace(since=2 * inside), snapshot=snapshot)
                 self._set(actor, found) if isinstance(found, Ready | Op) else None
 
-    def _answer(self, actor: str) -> Answer:
+    def _tried(self, actor: str) -> tuple[Outcome, Way | None]:
+        """The next try up to the swap, or to the end of its attempt, by the step that is open for it."""
         own = self._own(actor)
         assert isinstance(own, Op)
-        return answered(self.writers[actor], self.world.shared, own)
+        calls = WriterCalls(self.writers[actor], self.world.shared, own).tried()
+        if calls.attempt.phase is Phase.UNKNOWN:
+            outcome = Outcome("unknown")
+        else:
+            outcome = Outcome("already committed") if calls.answer is None else worded(calls.answer)
+        return outcome, self._take(actor, "validate", "look", "finish", "refuse")
 
     def _validate(self, actor: str) -> Outcome:
         self._advance(actor)
-        self._take(actor, "look")
-        answer = self._answer(actor)
-        if isinstance(answer, Commit | CommitWith):
-            self._take(actor, "validate")
-        return worded(answer)
+        if self._swaps(actor):
+            return Outcome("ok")
+        own = self._own(actor)
+        outcome, way = self._tried(actor)
+        if way is not None and outcome.word in ("conflict", "already committed"):
+            self._set(actor, own)  # the scenario goes on from here: its next line is another scan, or a commit
+        return outcome
+
+    def _swaps(self, actor: str) -> bool:
+        own = self._own(actor)
+        return isinstance(own, Op) and own.phase == COMMIT
 
     def _swap(self, step: Step) -> Outcome:
-        own = self._own(step.actor)
         answered_now = step.verb == "swap"
-        if not isinstance(own, Op) or own.phase != COMMIT:
+        if not self._swaps(step.actor):
             return Outcome("rejected" if answered_now else "unknown")
         self._take(step.actor, "swap", choice={"swap": 0, "swap-unanswered": 1, "swap-delayed": 2}[step.verb])
         return Outcome("ok" if answered_now else "unknown")
 
     def _commit(self, actor: str) -> Outcome:
         self._advance(actor)
+        outcome = Outcome("ok")
         for reruns in range(MAX_RERUNS + 1):
-            own = self._own(actor)
-            if isinstance(own, Op) and own.phase in (COMMIT, LOOK):
-                self._set(actor, own._replace(phase="WRITE_METADATA_FILES"))
-            answer = self._answer(actor)
-            if isinstance(answer, RunAgain):
-                self._take(actor, "refuse")
-                if isinstance(self._own(actor), Ready):
-                    return Outcome("ok re-run")
-                self._advance(actor)
-                continue
-            if isinstance(answer, Refuse):
-                self._take(actor, "refuse")
-            elif isinstance(answer, Commit | CommitWith):
-                self._take(actor, "validate")
-                self._take(actor, "swap")
-            else:
-                self._take(actor, "finish")
-            word = worded(answer).word
-            again = reruns > 0 and word in ("ok", "nothing left") and not isinstance(answer, AlreadyCommitted)
-            return Outcome("ok re-run") if again else worded(answer)
+            if not self._swaps(actor):
+                outcome, way = self._tried(actor)
+                if way is not None and {"re-run", "compaction planned again"} & set(way.marks):
+                    if isinstance(self._own(actor), Ready):
+                        return Outcome("ok re-run")
+                    self._advance(actor)
+                    continue
+            self._take(actor, "swap")
+            return Outcome("ok re-run") if reruns and outcome.word in ("ok", "nothing left") else outcome
         raise AssertionError("the bound on re-runs ends the loop")
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-from lakeproof.commit import CheckList, Isolation, Mode, TableChange, check_list
+from lakeproof.commit import CheckList, Isolation, Mode, TableChange
+from lakeproof.commit.policy import api_checks
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS, Expression, applied, bound
 from lakeproof.format import Bounds, DataFile, DeleteContent, DeleteFile, Value
 from lakeproof.scenarios.history import History
-from lakeproof.scenarios.table_api import ALWAYS_ASKED, COMMANDS, ApiCall, FileDeclaration
+from lakeproof.scenarios.table_api import COMMANDS, ApiCall, FileDeclaration
 from lakeproof.sql.predicates import predicate_from_text
 
 _CONTENTS = {"del": DeleteContent.POSITIONS, "dv": DeleteContent.VECTOR, "eq": DeleteContent.EQUALITY}
@@ -117,10 +118,5 @@ class NamedFiles:
 
 
 def asked(call: ApiCall) -> CheckList:
-    """The checks that a call asks: what the table API always asks, and those switched on."""
-    names = [*ALWAYS_ASKED[call.verb], *call.checks]
-    if call.verb == "rewrite" and call.keep_sequence_number:
-        names[0] = "no_new_position_deletes_for_data_files"
-    if call.exists and "data_files_exist" not in names:
-        names.append("data_files_exist_skipping_deletes")
-    return check_list(tuple(dict.fromkeys(names)))
+    """The checks that a call asks."""
+    return api_checks(call.verb, call.checks, exists=bool(call.exists), keeps_sequence_number=call.keep_sequence_number)

@@ -32,13 +32,11 @@ class History:
         """The table at a snapshot; `None` is the empty table."""
         return self.states[snapshot] if snapshot else TableState()
 
-    def unseen(self, scan_snapshot: int | None) -> tuple[Snapshot, ...] | None:
-        """The commit window after a scan; `None` when part of it was expired."""
+    def unseen(self, scan_snapshot: int | None) -> tuple[tuple[Snapshot, ...], int | None]:
+        """The commit window after a scan, and one of its snapshots that was expired, if one was."""
         parents = {i: s.parent_id for i, s in self.snapshots.items() if i not in self.expired}
         found = lineage(parents, scan_snapshot=scan_snapshot or None, head_snapshot=self.head.snapshot_id)
-        if found.missing is not None:
-            return None
-        return tuple(self.snapshots[i] for i in found.unseen)
+        return tuple(self.snapshots[i] for i in found.unseen), found.missing
 
     def commit(self, change: TableChange, answer: Commit | CommitWith, policy: Policy) -> Snapshot:
         """Apply a validated change to the head."""

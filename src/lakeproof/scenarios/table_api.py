@@ -18,16 +18,6 @@ from lakeproof.commit.policy_text import one_of
 from lakeproof.errors import InvalidInput
 from lakeproof.format import Value
 
-ALWAYS_ASKED: dict[str, tuple[str, ...]] = {
-    "append": (),
-    "rowdelta": ("no_deletes_in_removed_files", "delete_files_fit_format_version", "added_vectors"),
-    "overwrite": (),
-    "rewrite": ("no_new_deletes_for_data_files", "missing_delete_paths"),
-    "replace-partitions": (),
-    "delete-files": ("whole_files_match",),
-}
-"""What each call of the table API asks without being told; `rewrite` with a kept sequence number asks less."""
-
 COMMANDS = {
     "append": Command.INSERT,
     "rowdelta": Command.MERGE,
@@ -36,7 +26,7 @@ COMMANDS = {
     "replace-partitions": Command.OVERWRITE_PARTITIONS,
     "delete-files": Command.METADATA_DELETE,
 }
-API_VERBS = tuple(ALWAYS_ASKED)
+API_VERBS = tuple(COMMANDS)
 _CLAUSES = (
     "add",
     "remove",

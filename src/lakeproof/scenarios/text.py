@@ -41,8 +41,6 @@ _WITH_TEXT = {
 _WITH_ANSWER = ("validate", "swap", "swap-unanswered", "swap-delayed", "arrives", "commit")
 SQL_VERBS = (*_WITH_TEXT, *_WITHOUT_ANSWER, *_WITH_ANSWER)
 OUTCOMES = ("ok re-run", "ok", "already committed", "conflict", "rejected", "unknown", "nothing left")
-HISTORY_KNOWN = "history_known"
-"""Not a check of the table: the window itself has a hole."""
 _HEADERS = ("table", "policy", "policy-of", "rows", "files", "snapshots", "source", "differs")
 _DEFAULT_COLUMNS = ("name", "color", "letter")
 
@@ -272,7 +270,7 @@ def _outcome(text: str, place: str) -> Outcome:
         found = re.fullmatch(r"conflict(?: (\w+))??(?: snapshot (\d+))?", words)
         if found:
             if found[1]:
-                one_of(found[1], (*ALL_CHECKS, HISTORY_KNOWN), "a check", place=place)
+                one_of(found[1], ALL_CHECKS, "a check", place=place)
             return Outcome("conflict", found[1], int(found[2]) if found[2] else None)
     elif words in OUTCOMES:
         return Outcome(words)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import count
 from pathlib import Path
+from typing import Any
 
+from pyspark.sql import DataFrame
 from pyspark.sql import types as spark
 
-from lakeproof.errors import InvalidInput, LakeproofError
+from lakeproof.errors import InvalidInput
 from lakeproof.iceberg import evolution
+from lakeproof.iceberg.commit import FILES_WRITTEN, SCANNED
+from lakeproof.iceberg.creation import publish, stage_table
 from lakeproof.iceberg.refs import create_branch, create_tag, drop_ref
 from lakeproof.iceberg.tables import (
     PartitionBy,
@@ -22,11 +25,13 @@ from lakeproof.iceberg.tables import (
 )
 from lakeproof.iceberg.types import IcebergType, PrimitiveType, Table
 from lakeproof.spark.catalog import DEPENDENCIES, is_managed, lowered, table_properties
-from lakeproof.spark.engine import Append, Engine
+from lakeproof.spark.engine import Engine
 from lakeproof.spark.failures import spoken
+from lakeproof.spark.leftovers import removed_if_refused
 from lakeproof.spark.names import managed, qualified, spark_has
 from lakeproof.spark.portions import NAME_MAPPING
 from lakeproof.spark.types import to_iceberg_schema, to_iceberg_type
+from lakeproof.spark.write import remove_folder, write_rows
 from lakeproof.sql import statements as s
 
 FORMATS = ("parquet", "orc")
@@ -38,7 +43,7 @@ def asks_for_managed(made: s.CreateTable) -> bool:
 
 
 def create(engine: Engine, made: s.CreateTable) -> None:
-    """The table is there, with the rows of the query if there is one; after a failure it is not."""
+    """The table is there, together with the rows of the query if there is one; after a failure it is not."""
     name = qualified(engine, made.table)
     place = f"table {name}"
     _refuse(engine, made, place)
@@ -46,45 +51,54 @@ def create(engine: Engine, made: s.CreateTable) -> None:
         if made.if_not_exists:
             return
         raise InvalidInput(f"there is already a table `{name}`", hint="drop it first, or say IF NOT EXISTS")
-    rows = None
-    if made.query is not None:
-        with spoken(engine.gateway, made.query):
-            rows = engine.gateway.spark.sql(made.query)
-    schema = rows.schema if rows is not None else _schema(engine, made.columns, place)
-    table = _created(engine, made, name, schema)
-    if rows is not None:
+    if made.query is None:
+        create_namespace(engine.catalog, name.rpartition(".")[0], if_not_exists=True)
+        told = _told(made, _schema(engine, made.columns, place))
+        table = create_table(engine.catalog, name, **told, if_not_exists=made.if_not_exists)
+        if mapping := _name_mapping(table):
+            evolution.alter_properties(table, mapping)
+        return
+    with spoken(engine.gateway, made.query):
+        _create_as(engine, made, name, engine.gateway.spark.sql(made.query))
+
+
+def _create_as(engine: Engine, made: s.CreateTable, name: str, rows: DataFrame) -> None:
+    """The rows are written for a table that nobody sees, and one request makes it with its first snapshot."""
+    on_phase = engine.context.on_phase
+    create_namespace(engine.catalog, name.rpartition(".")[0], if_not_exists=True)
+    staged = stage_table(engine.catalog, name, **_told(made, rows.schema))
+    on_phase(SCANNED)
+    written = write_rows(engine.gateway, staged.table, rows)
+    with removed_if_refused(lambda: remove_folder(engine.gateway, written.folder)):
+        on_phase(FILES_WRITTEN)
+        mapping = _name_mapping(staged.table)
         try:
-            with spoken(engine.gateway, made.query or ""):
-                engine.write(table, rows, Append())
-        except BaseException:
-            with suppress(LakeproofError):
-                drop_table(engine.catalog, name, purge=True)
-            raise
+            publish(staged, written.files, properties=mapping, summary=engine.context.summary, on_phase=on_phase)
+        except InvalidInput:
+            if not (made.if_not_exists and engine.find(name) is not None):
+                raise
+            remove_folder(engine.gateway, written.folder)
 
 
-def _created(engine: Engine, made: s.CreateTable, name: str, schema: spark.StructType) -> Table:
+def _told(made: s.CreateTable, schema: spark.StructType) -> dict[str, Any]:
     options = lowered(dict(made.options))
     properties = table_properties(dict(made.properties))
     if made.provider.lower() in FORMATS and made.provider.lower() != "parquet":
         properties.setdefault("write.format.default", made.provider.lower())
     if made.comment:
         properties["comment"] = made.comment
-    create_namespace(engine.catalog, name.rpartition(".")[0], if_not_exists=True)
-    table = create_table(
-        engine.catalog,
-        name,
-        to_iceberg_schema(schema),
-        partition_by=[_partition_by(field) for field in made.partitions],
-        properties=properties,
-        location=_location(made.location or options.get("path")),
-        column_dependencies=options.get(DEPENDENCIES, lowered(dict(made.properties)).get(DEPENDENCIES, "")),
-        if_not_exists=made.if_not_exists,
-    )
-    if read_by_name(table):
-        # Spark's ORC writer leaves field ids out: other engines find the columns by this mapping.
-        mapping = table.schema().name_mapping.model_dump_json()
-        table = evolution.alter_properties(table, {NAME_MAPPING: mapping})
-    return table
+    return {
+        "schema": to_iceberg_schema(schema),
+        "partition_by": [_partition_by(field) for field in made.partitions],
+        "properties": properties,
+        "location": _location(made.location or options.get("path")),
+        "column_dependencies": options.get(DEPENDENCIES, lowered(dict(made.properties)).get(DEPENDENCIES, "")),
+    }
+
+
+def _name_mapping(table: Table) -> dict[str, str]:
+    """Spark's ORC writer leaves field ids out: other engines find the columns by this property."""
+    return {NAME_MAPPING: table.schema().name_mapping.model_dump_json()} if read_by_name(table) else {}
 
 
 def read_by_name(table: Table) -> bool:

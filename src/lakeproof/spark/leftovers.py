@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from lakeproof.errors import CommitUnknown, LakeproofError
+from lakeproof.commit.driver import certainly_failed
 
 
 @contextmanager
 def removed_if_refused(remove: Callable[[], None]) -> Iterator[None]:
-    """Call `remove` when the commit inside was refused.
+    """Call `remove` when the commit inside certainly failed.
 
-    An unknown outcome, and whatever else comes (Ctrl-C can come right after the swap), may belong to a commit that did
-    happen: its files stay, and if it did not, `remove_orphan_files` finds them.
+    Whatever else comes may belong to a commit that did happen: its files stay, and if it did not, `remove_orphan_files`
+    finds them.
     """
     try:
         yield
-    except CommitUnknown:
-        raise
-    except LakeproofError:
-        remove()
+    except BaseException as error:
+        if certainly_failed(error):
+            remove()
         raise

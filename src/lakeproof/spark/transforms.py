@@ -124,12 +124,15 @@ def _hashed_in_python(column: Column, buckets: int, kind: iceberg.IcebergType) -
 
     # A nested function travels to the workers by value: they need mmh3, not this package.
     def bucket_of(value: Any) -> int | None:
+        import decimal
+
         import mmh3
 
         if value is None:
             return None
         if scale is not None:
-            number = int(value.scaleb(scale))
+            with decimal.localcontext(prec=100):
+                number = int(value.scaleb(scale))
             raw = number.to_bytes((number + (number < 0)).bit_length() // 8 + 1, "big", signed=True)
         else:
             raw = value.encode() if isinstance(value, str) else bytes(value)

@@ -20,6 +20,7 @@ from iceberg_runs import LAKEPROOF, READS, forget_everything, holds, searched, v
 from lakeproof.checker.model import Outcome, Step
 from lakeproof.checker.verdict import Verdict
 from lakeproof.commit import rows, validation, window
+from lakeproof.commit.attempt import Happened
 from lakeproof.commit.change import Command
 from lakeproof.commit.policy import Policy, Stamp
 from lakeproof.commit.validation import CommitWith
@@ -27,8 +28,7 @@ from lakeproof.filters import matching
 from lakeproof.format import Operation
 from lakeproof.format.rows import RowMapping
 from lakeproof.models import iceberg
-from lakeproof.models.iceberg import steps
-from lakeproof.models.iceberg.committing import ended
+from lakeproof.models.iceberg import calls, steps
 from lakeproof.models.iceberg.world import Op, Shared, Writer
 
 new_snapshot = import_module("lakeproof.commit.new_snapshot")  # the package gives the function of that name
@@ -121,7 +121,7 @@ def no_carry(patch: pytest.MonkeyPatch) -> Policy:
 
 def _prepared_once(patch: pytest.MonkeyPatch, field: str) -> None:
     """Validation remembers this part of its first answer (behind a bar in the group's name), and the swap uses it."""
-    right = steps.answered
+    right = calls.answered
 
     def answered(writer: Writer, shared: Shared, op: Op) -> Any:
         answer = right(writer, shared, op)
@@ -135,7 +135,7 @@ def _prepared_once(patch: pytest.MonkeyPatch, field: str) -> None:
             return outcome
         return outcome._replace(own=outcome.own._replace(group=f"{own.group}|{getattr(answer, field)!r}"))
 
-    patch.setattr(steps, "answered", answered)
+    patch.setattr(calls, "answered", answered)
     _change_step(patch, "validate", remembering)
 
 
@@ -286,12 +286,13 @@ def blind_retry(patch: pytest.MonkeyPatch) -> Policy:
 
 def check_id_once(patch: pytest.MonkeyPatch) -> Policy:
     """A writer without an answer looks for its own commit once, and never on later attempts."""
+    right = calls.WriterCalls.look
 
-    def look_once(writer: Writer, shared: Shared, own: Op, outcome: Outcome) -> Outcome:
-        found = own.window.committed
-        return outcome._replace(shared=ended(writer, shared, own), own=writer.rested(own)) if found else outcome
+    def look(self: calls.WriterCalls) -> Happened:
+        first = self.own.request.tries == 1
+        return Happened.OWN_ID_FOUND if first and self.own.request.landed else right(self)
 
-    _change_step(patch, "look", look_once)
+    patch.setattr(calls.WriterCalls, "look", look)
     return blind_retry(patch)
 
 

@@ -14,10 +14,6 @@ from lakeproof.spark.lake import Lake
 from lakeproof.spark.row_level.scenario_runner import AgainstTables, require_applicable
 
 FOLDER = Path(__file__).resolve().parents[2] / "scenarios"
-KNOWN = {
-    "lakeproof_scan_snapshot_expired": "expiry forgets whose child a snapshot was, so the runtime cannot know that "
-    "nothing is missing in between: it runs again, or says so",
-}
 
 
 def applicable() -> list[Scenario]:
@@ -35,10 +31,11 @@ def applicable() -> list[Scenario]:
 def runs() -> list[object]:
     """The runtime's own policy always; it under the policies of others only in the full check."""
     return [
-        pytest.param(scenario, policy, id=f"{scenario.name} {policy}", marks=[] if ours else [pytest.mark.peer])
+        pytest.param(
+            scenario, policy, id=f"{scenario.name} {policy}", marks=[] if policy == "lakeproof" else [pytest.mark.peer]
+        )
         for scenario in applicable()
         for policy in policies_of(scenario)
-        if (ours := policy == "lakeproof") or scenario.name not in KNOWN
     ]
 
 
@@ -61,7 +58,4 @@ def test_a_scenario_goes_on_real_tables_as_its_text_says(lake: Lake, scenario: S
     finally:
         for runner in made:
             runner.close()
-    if scenario.name in KNOWN:
-        assert found == ["line 11, lakeproof: w1 commit should be «ok», is «ok re-run»"], KNOWN[scenario.name]
-    else:
-        assert found == []
+    assert found == []

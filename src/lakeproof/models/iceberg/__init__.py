@@ -8,10 +8,10 @@ from functools import partial
 from typing import NamedTuple
 
 from lakeproof.checker.model import Model, Outcome, Process, Step, StepFunction
-from lakeproof.commit.change import Command
+from lakeproof.commit.planning import WHOLE_FILES
 from lakeproof.commit.policy import POLICIES, Policy
 from lakeproof.format import Value
-from lakeproof.models.iceberg import mishaps, starting
+from lakeproof.models.iceberg import starting
 from lakeproof.models.iceberg import steps as protocol
 from lakeproof.models.iceberg.bounds import PARAMETERS, PRESETS, Configured, configured, parameter_help
 from lakeproof.models.iceberg.describing import describe
@@ -77,37 +77,37 @@ def assembled(setup: Setup, members: tuple[Member, ...], parameters: Mapping[str
 def steps_of(writer: Writer) -> tuple[Step, ...]:
     """The protocol, in order; steps that the configuration switches off are not there at all."""
     setup = writer.setup
+    compacts = bool(setup.max_compactions) or COMPACTION in {i for choice in writer.program or () for i in choice}
 
     def of(function: Callable[[Writer, Shared, Own], Iterator[Outcome]]) -> StepFunction:
         return partial(function, writer)
 
-    found = [
-        Step("start", of(starting.start)),
-        Step("read", of(protocol.read), private=True, reads_shared=False),
-        Step("write", of(protocol.write), private=True, reads_shared=False),
-        Step("swap", of(protocol.swap)),
-        Step("refuse", of(protocol.refuse)),
-    ]
-    if not setup.fused:
-        found.insert(3, Step("validate", of(protocol.validate_and_write_metadata), reads_shared=_asks_the_head(writer)))
-    if setup.max_compactions or COMPACTION in {i for choice in writer.program or () for i in choice}:
-        found.insert(1, Step("start compaction", of(starting.start_compaction)))
-        found.append(Step("finish", of(protocol.finish)))
-    if setup.max_delete_rewrites:
-        found.append(Step("start delete rewrite", of(starting.start_delete_rewrite)))
-    if setup.unknown:
-        found += [Step("look", of(mishaps.look)), Step("arrive", of(mishaps.arrive)), Step("stop", of(mishaps.stop))]
-        found += [] if setup.max_compactions else [Step("finish", of(protocol.finish))]
-    if setup.max_crashes:
-        found.append(Step("crash", of(mishaps.crash)))
-    if setup.max_expiries:
-        found.append(Step("expire", of(mishaps.expire)))
-    return tuple(found)
+    steps: tuple[tuple[bool, Step], ...] = (
+        (True, Step("start", of(starting.start))),
+        (compacts, Step("start compaction", of(starting.start_compaction))),
+        (True, Step("read", of(protocol.read), private=True, reads_shared=False)),
+        (True, Step("write", of(protocol.write), private=True, reads_shared=False)),
+        (
+            not setup.fused,
+            Step("validate", of(protocol.validate_and_write_metadata), reads_shared=_asks_the_head(writer)),
+        ),
+        (True, Step("swap", of(protocol.swap))),
+        (True, Step("refuse", of(protocol.refuse))),
+        (compacts or setup.unknown, Step("finish", of(protocol.finish))),
+        (bool(setup.max_delete_rewrites), Step("start delete rewrite", of(starting.start_delete_rewrite))),
+        (setup.unknown, Step("look", of(protocol.look))),
+        (setup.unknown, Step("fail", of(protocol.fail))),
+        (setup.unknown, Step("arrive", of(protocol.arrive))),
+        (setup.unknown, Step("stop", of(protocol.stop))),
+        (bool(setup.max_crashes), Step("crash", of(protocol.crash))),
+        (bool(setup.max_expiries), Step("expire", of(protocol.expire))),
+    )
+    return tuple(step for there, step in steps if there)
 
 
 def _asks_the_head(writer: Writer) -> bool:
     """Whether some command's checks look at the head itself, not only at what was remembered of the window."""
-    return any(command.command is Command.METADATA_DELETE for command in writer.setup.commands)
+    return any(command.command in WHOLE_FILES for command in writer.setup.commands)
 
 
 def _observe_as(writers: Mapping[str, Writer], own: Own, event: Event) -> Own:

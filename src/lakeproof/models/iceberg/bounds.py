@@ -11,6 +11,7 @@ from lakeproof.commit.change import Command, Isolation, Mode
 from lakeproof.commit.policy import Policy
 from lakeproof.commit.policy_text import named_policy
 from lakeproof.commit.row_command import Assignment, Exists, Merge, MergeClause, RowCommand, Select, Term
+from lakeproof.commit.writing import first_files
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import Compare, Expression
 from lakeproof.filters.expression import literal
@@ -18,7 +19,6 @@ from lakeproof.format import PartitionField, Row, TableShape, TableState
 from lakeproof.models import parameter_values as values
 from lakeproof.models.iceberg.naming import canonical
 from lakeproof.models.iceberg.world import Setup
-from lakeproof.models.iceberg.writing import first_files
 
 COLUMNS = ("name", "color", "letter")
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from lakeproof.commit.change import Command
 from lakeproof.commit.new_snapshot import new_snapshot
 from lakeproof.commit.validation import Commit, CommitWith
+from lakeproof.commit.writing import Place, placed
 from lakeproof.format import DeleteContent, Row, Snapshot, TableState, equality_hits, rows_of, visible
 from lakeproof.models.iceberg import judging
 from lakeproof.models.iceberg.naming import Names, canonical, named_by_age
 from lakeproof.models.iceberg.world import COMPACTION, Conflicted, Event, Logged, Op, Setup, Shared, Writer
-from lakeproof.models.iceberg.writing import Place, placed
 
 
 def ended(writer: Writer, shared: Shared, own: Op | Conflicted) -> Shared:
@@ -48,7 +48,7 @@ def committed(writer: Writer, shared: Shared, op: Op, answer: Commit | CommitWit
     new_files = {file.path: origins for file, origins in zip(snapshot.added_data_files, op.ghost.origins, strict=True)}
     rows_after = placed(table, columns)
     result = judging.after(rows_after, new_files)
-    violated = judging.verdict(setup, op, before, result, committed_before=op.window.committed)
+    violated = judging.verdict(setup, op, before, result, committed_before=op.request.landed)
     violated += structural(setup, shared, table, snapshot)
     named, names = canonical(table, setup.shape) if setup.canonical else named_by_age(table, table.sequence_number)
     event = _event(setup, snapshot, shared.table, before, result, rows_after, new_files, names)

@@ -13,7 +13,8 @@ from lakeproof.format import DeleteContent, Rows, TableState, deleted_rows, posi
 from lakeproof.models.iceberg.world import (
     COMMIT,
     COMPACTION,
-    VALIDATING,
+    LOST,
+    METADATA,
     Conflicted,
     Logged,
     Op,
@@ -171,7 +172,7 @@ def _validation(writer: Writer, op: Op) -> str:
     asked = ", ".join(checks.names) or "nothing to ask"
     if op.phase == COMMIT:
         return f"passed: {asked}"
-    if op.phase not in VALIDATING:
+    if op.phase not in (METADATA, LOST):
         return ""
     answer = validate(op.change, op.window, writer.policy, checks, reruns_left=writer.setup.reruns)
     if isinstance(answer, Refuse | RunAgain):

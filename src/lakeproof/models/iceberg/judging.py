@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from lakeproof.commit.change import ONLY_REMOVES, Command, Isolation
 from lakeproof.commit.row_command import RowCommand, effect
+from lakeproof.commit.writing import Place
 from lakeproof.filters import ALWAYS
 from lakeproof.format import Row, Rows, images, positions
 from lakeproof.models.iceberg.world import COMPACTION, DEAD, Op, Setup
-from lakeproof.models.iceberg.writing import Place
 
 NOTHING = RowCommand(Command.REWRITE)
 

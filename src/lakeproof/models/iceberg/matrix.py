@@ -13,12 +13,12 @@ from lakeproof.checker.runs import World, start_of, taken
 from lakeproof.commit.change import Command, Isolation, Mode
 from lakeproof.commit.policy import Policy
 from lakeproof.commit.row_command import Assignment, Exists, Merge, MergeClause, RowCommand, Select, Term
+from lakeproof.commit.writing import first_files
 from lakeproof.filters import Compare, Expression, all_of
 from lakeproof.format import PartitionField, Row, TableShape, TableState
 from lakeproof.models.iceberg import Member, assembled
 from lakeproof.models.iceberg.naming import canonical
 from lakeproof.models.iceberg.world import COMPACTION, Setup
-from lakeproof.models.iceberg.writing import first_files
 
 COLUMNS = ("name", "color", "letter")
 KINDS = (

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from lakeproof.commit.rows import NOWHERE, RowMemory
 from lakeproof.commit.window import CommitWindow
+from lakeproof.commit.writing import Place
 from lakeproof.format import (
     DataFile,
     DeleteContent,
@@ -24,7 +25,6 @@ from lakeproof.format import (
     positions,
 )
 from lakeproof.models.iceberg.world import DEAD, Ghost, Op
-from lakeproof.models.iceberg.writing import Place
 
 Names = Mapping[str, tuple[str, tuple[int, ...]]]
 """Old file → new file and the new position of each old one (-1: the row is dead)."""

@@ -9,7 +9,7 @@ from lakeproof.checker.search import check as search
 from lakeproof.checker.trace import Trace
 from lakeproof.checker.verdict import Verdict
 from lakeproof.commit.change import Command
-from lakeproof.commit.checks import NEWEST_ONLY, ROW_CHECKS, SNAPSHOT_CHECKS
+from lakeproof.commit.checks import OF_OTHERS
 from lakeproof.commit.policy import POLICIES, Policy
 from lakeproof.models.iceberg import configured, model_of
 from lakeproof.models.iceberg.bounds import Configured
@@ -35,6 +35,7 @@ CONFIGURATIONS: tuple[dict[str, str], ...] = (
     _TWO | _SER | {"commands": "insert,insert-select,delete"},
     _TWO | {"format-version": "3"},
     _TWO | _SER | {"commands": "insert,merge,overwrite-partition", "partitioned": "true"},
+    _TWO | {"max-write-ops": "3", "max-expiries": "1"},
 )
 """Small spaces, tried in order until one has a counterexample."""
 
@@ -69,8 +70,7 @@ def necessities() -> Iterator[Necessity]:
 def _checks(policy: Policy) -> list[str]:
     modelled = [line for line in policy.lines if Command.REWRITE_DELETES not in line.commands]
     asked = {check for line in modelled for part in line[2:] for check in part}
-    known = (*SNAPSHOT_CHECKS, *NEWEST_ONLY, "missing_delete_paths", *ROW_CHECKS)
-    return [check for check in known if check in asked]
+    return [check for check in OF_OTHERS if check in asked]
 
 
 def necessity(policy: Policy, check: str) -> Necessity:

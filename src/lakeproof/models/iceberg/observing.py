@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
+from lakeproof.commit.attempt import Attempt, Happened, Phase
 from lakeproof.commit.change import ONLY_REMOVES, Isolation
-from lakeproof.commit.conflict import Conflict
 from lakeproof.commit.row_command import effect
-from lakeproof.commit.window import follow
+from lakeproof.commit.window import CommitWindow, follow, lasting_conflict, with_hole
 from lakeproof.filters import matches
 from lakeproof.format import rows_of
 from lakeproof.models.iceberg.naming import followed_ghost, renamed_op
-from lakeproof.models.iceberg.world import (
-    COMMIT,
-    COMPACTION,
-    LOOK,
-    LOST,
-    METADATA,
-    STOP,
-    Conflicted,
-    Event,
-    Ghost,
-    Op,
-    Own,
-    Writer,
-)
+from lakeproof.models.iceberg.world import COMPACTION, HIDDEN, Conflicted, Event, Ghost, Op, Own, Setup, Writer
 
 
 def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
@@ -35,12 +22,10 @@ def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
     checks = writer.checks(change)
     snapshot = event.snapshot._replace(command_id=change.command_id) if me else event.snapshot
     window = follow(change, own.window, snapshot, checks, setup.shape)
-    lost = window.gone and "missing_delete_paths" in checks.head
-    if (window.conflict or lost) and not setup.measure and not window.committed:
-        check = window.conflict.check if window.conflict else "missing_delete_paths"
-        return Conflicted(own.command, own.group, check, own.turn)
-    if lost and window.conflict is None:
-        window = window._replace(conflict=Conflict("missing_delete_paths"))
+    conflict = lasting_conflict(change, window, checks)  # the names of files that are gone are forgotten
+    if conflict and _is_settled(writer, own, window):
+        return Conflicted(own.command, own.group, conflict.check, own.turn)
+    window = window._replace(conflict=conflict)
     names = {old: (new, places) for old, new, places in event.names}
     truth = {old: (new, wrote) for old, new, wrote in event.truth}
     only_removes = change.command in ONLY_REMOVES
@@ -48,10 +33,22 @@ def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
     if only_removes and change.isolation is Isolation.SNAPSHOT and own.command != COMPACTION:
         ghost = _later(writer, own, ghost, event)
     new = renamed_op(own, window, ghost, names, replaced=not snapshot.adds_no_data)
-    phase = own.phase
-    if phase == COMMIT:
-        phase = LOST if setup.tracks_lost_swaps else METADATA
-    return new._replace(phase=phase, behind=own.behind or setup.max_expiries > 0, sent=False)
+    if own.attempt.unanswered or me or own.request.taken:
+        new = new._replace(request=own.request.passed(me, setup.max_expiries))
+    if own.attempt.phase is Phase.SWAP:
+        new = new._replace(attempt=_lost_swap(setup, own.attempt))
+    return new._replace(since=min(own.since + 1, 2) if setup.max_expiries else 0)
+
+
+def _is_settled(writer: Writer, own: Op, window: CommitWindow) -> bool:
+    """Whether a conflict is all that need be remembered: nothing is measured, unanswered or ever forgotten."""
+    forgets = writer.setup.max_expiries > 0 and not writer.checks(own.change).asks_history
+    return not (writer.setup.measure or window.committed or own.attempt.unanswered or forgets)
+
+
+def _lost_swap(setup: Setup, attempt: Attempt) -> Attempt:
+    """Whoever has validated against a head that is no more has lost its swap, though it has not tried yet."""
+    return attempt.after(Happened.LOST_SWAP)._replace(retries=int(setup.tracks_lost_swaps))
 
 
 def _later(writer: Writer, own: Op, ghost: Ghost, event: Event) -> Ghost:
@@ -71,16 +68,18 @@ def _later(writer: Writer, own: Op, ghost: Ghost, event: Event) -> Ghost:
     return ghost._replace(hits=hits, others=ghost.others | {hits})
 
 
-def expired(writer: Writer, own: Op) -> Own:
-    """Old snapshots are gone: whoever has to know what happened meanwhile cannot find out any more."""
-    phase = METADATA if own.phase == COMMIT else own.phase
-    if not own.behind:
-        return own._replace(phase=phase)
-    if own.phase == LOOK or own.sent or own.window.committed:
-        return own._replace(phase=STOP)  # nobody can say whether its commit is among them: never run it again
-    if not writer.checks(own.change).names:
-        return own._replace(phase=phase)
-    conflict = Conflict("history_known")
-    if writer.setup.measure:
-        return own._replace(phase=phase, window=own.window._replace(conflict=conflict))
-    return Conflicted(own.command, own.group, conflict.check, own.turn)
+def expired(writer: Writer, own: Op, *, snapshot: int = 0) -> Own:
+    """Old snapshots are gone: whoever has to know what happened meanwhile cannot find out any more.
+
+    A window of one snapshot, the head, is still whole.
+    """
+    if own.attempt.phase is Phase.SWAP:
+        own = own._replace(attempt=_lost_swap(writer.setup, own.attempt))
+    request, window = own.request.expired(), own.window
+    if request.taken == HIDDEN:
+        window = window._replace(committed=False)
+    if own.since > 1:
+        window = with_hole(window, writer.checks(own.change), snapshot)
+        if window.conflict and _is_settled(writer, own, window) and not request.landed:
+            return Conflicted(own.command, own.group, window.conflict.check, own.turn)
+    return own._replace(window=window, request=request)

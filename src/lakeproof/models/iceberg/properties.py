@@ -10,7 +10,7 @@ from functools import partial
 
 from lakeproof.checker.model import Property, always, eventually, eventually_each, never, reachable
 from lakeproof.commit.change import Command, Mode
-from lakeproof.commit.checks import NEWEST_ONLY, ROW_CHECKS, SNAPSHOT_CHECKS
+from lakeproof.commit.checks import OF_OTHERS, WINDOW_CHECKS
 from lakeproof.commit.policy import Policy, checks_of
 from lakeproof.models.iceberg.world import Own, Ready, Setup, Shared, Writer
 
@@ -67,8 +67,6 @@ def _possible(setup: Setup, policies: tuple[Policy, ...]) -> list[Property]:
         found.append(reachable("some writer finds its own commit", "found its own commit"))
     if setup.max_crashes:
         found.append(reachable("some writer crashes", "crash"))
-    if setup.max_expiries:
-        found.append(reachable("some commit is refused by history_known", "refused by history_known"))
     return found
 
 
@@ -79,7 +77,7 @@ def _window_checks(setup: Setup, policy: Policy) -> set[str]:
         checks_of(
             policy,
             command.command,
-            writer.mode_of(command),
+            writer.plan(command).mode,
             setup.isolation_of(command.command),
             setup.shape.format_version,
         )
@@ -87,5 +85,5 @@ def _window_checks(setup: Setup, policy: Policy) -> set[str]:
     ]
     if setup.max_compactions:
         lists.append(checks_of(policy, Command.REWRITE, Mode.COPY_ON_WRITE, setup.isolation))
-    about_others = {*SNAPSHOT_CHECKS, *NEWEST_ONLY, *ROW_CHECKS, "missing_delete_paths"}
-    return {name for checks in lists for name in checks.names if name in about_others}
+    possible = set(OF_OTHERS) - (set() if setup.max_expiries else set(WINDOW_CHECKS))
+    return {name for checks in lists for name in checks.names if name in possible}

@@ -15,6 +15,7 @@ from lakeproof.commit.validation import (
     RunAgain,
 )
 from lakeproof.commit.window import open_window
+from lakeproof.commit.writing import Written, deletes_rewritten, placed, rewritten, written
 from lakeproof.format import DeleteContent, Rows, TableState, Value
 from lakeproof.models.iceberg.naming import single_rows
 from lakeproof.models.iceberg.world import (
@@ -29,7 +30,6 @@ from lakeproof.models.iceberg.world import (
     Shared,
     Writer,
 )
-from lakeproof.models.iceberg.writing import Written, deletes_rewritten, placed, rewritten, written
 
 DELETE_FILES = "delete files"
 """The group of a compaction that rewrites delete files, not data files."""
@@ -80,7 +80,7 @@ def start_compaction(writer: Writer, shared: Shared, own: Own) -> Iterator[Outco
     else:
         return
     for group in chosen:
-        plan = rewritten(shared.table, _members(shared.table, group), setup.shape, writer.policy, command_id="me")
+        plan = rewritten(shared.table, _members(shared.table, group), setup.shape, "me")
         after = shared._replace(compactions=shared.compactions + spent, under_way=shared.under_way + 1)
         op = op_of(writer, COMPACTION, group, plan, own.next)
         yield Outcome(after, op, label=_compaction_label(writer, shared.table, group), marks=("REWRITE starts",))
@@ -90,7 +90,7 @@ def start_delete_rewrite(writer: Writer, shared: Shared, own: Own) -> Iterator[O
     """A writer starts to merge the position delete files of each data file into one."""
     if not isinstance(own, Ready) or shared.violated or shared.delete_rewrites >= writer.setup.max_delete_rewrites:
         return
-    plan = deletes_rewritten(shared.table, writer.setup.shape, command_id="me")
+    plan = deletes_rewritten(shared.table, "me")
     if plan is not None:
         after = shared._replace(delete_rewrites=shared.delete_rewrites + 1, under_way=shared.under_way + 1)
         op = op_of(writer, COMPACTION, DELETE_FILES, plan, own.next)
@@ -146,20 +146,9 @@ def _changes_nothing(plan: Written, table: TableState) -> bool:
     return all(origin is not None and old[origin] == row for row, origin in pairs)
 
 
-def _plan(writer: Writer, table: TableState, index: int, answer: RunAgain | None = None) -> Written | None:
+def _plan(writer: Writer, table: TableState, index: int, again: RunAgain | None = None) -> Written | None:
     command = writer.setup.commands[index]
-    mode = writer.mode_of(command)
-    if answer is not None and command.command in (Command.UPDATE, Command.DELETE, Command.MERGE):
-        mode = answer.mode
-    return written(
-        command,
-        table,
-        writer.setup.shape,
-        writer.policy,
-        mode=mode,
-        isolation=writer.setup.isolation_of(command.command),
-        command_id="me",
-    )
+    return written(command, table, writer.setup.shape, writer.plan(command, again), "me")
 
 
 def op_of(writer: Writer, index: int, group: str, plan: Written, turn: int) -> Op:
@@ -188,8 +177,8 @@ def op_of(writer: Writer, index: int, group: str, plan: Written, turn: int) -> O
             for file in change.removed_data_files
         ),
     )
-    phase = WRITE if change.command in (Command.INSERT, Command.UPSERT) else READ
-    return Op(phase, index, group, lighter, window, ghost, writer.policy.name, turn, targets if setup.measure else ())
+    stage = WRITE if change.command in (Command.INSERT, Command.UPSERT) else READ
+    return Op(stage, index, group, lighter, window, ghost, writer.policy.name, turn, targets if setup.measure else ())
 
 
 def _has_equality(change: TableChange) -> bool:
@@ -201,9 +190,9 @@ def planned_again(writer: Writer, shared: Shared, own: Op | Conflicted, answer: 
     if own.command != COMPACTION:
         return _plan(writer, shared.table, own.command, answer)
     if own.group == DELETE_FILES:
-        return deletes_rewritten(shared.table, writer.setup.shape, command_id="me")
+        return deletes_rewritten(shared.table, "me")
     possible = ["all files"] if writer.setup.compacts_always else groups(shared.table, writer.partition)
     if own.group not in possible or own.group.startswith("file "):
         return None
     members = _members(shared.table, own.group)
-    return rewritten(shared.table, members, writer.setup.shape, writer.policy, command_id="me")
+    return rewritten(shared.table, members, writer.setup.shape, "me")

@@ -3,7 +3,7 @@
     READY → READ_DATA_FILES → WRITE_DATA_FILES → WRITE_METADATA_FILES → COMMIT → (COMMITTED | ABORTED =) READY
 
 Validation belongs to WRITE_METADATA_FILES, the swap of the pointer to COMMIT. Whoever observes a commit while in COMMIT
-has lost its swap and validates again. All decisions are `commit/`'s: nothing is decided here.
+has lost its swap. What comes next is `commit/attempt.py`'s to say.
 """
 
 from __future__ import annotations
@@ -11,120 +11,97 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakeproof.checker.model import Outcome
+from lakeproof.commit.attempt import Happened, Phase, removable
+from lakeproof.commit.change import Command, Mode, TableChange
 from lakeproof.commit.conflict import Conflict
-from lakeproof.commit.validation import (
-    AlreadyCommitted,
-    Answer,
-    Commit,
-    CommitWith,
-    NothingLeft,
-    Refuse,
-    RunAgain,
-    validate,
-)
+from lakeproof.commit.validation import AlreadyCommitted, Answer, Commit, CommitWith, Refuse, RunAgain, refused
+from lakeproof.commit.writing import placed
+from lakeproof.models.iceberg.calls import ANSWER_LOST, ANSWERED, LATE, WriterCalls, answered
 from lakeproof.models.iceberg.committing import committed, ended
 from lakeproof.models.iceberg.judging import misses_a_write
 from lakeproof.models.iceberg.observing import observe
 from lakeproof.models.iceberg.starting import op_of, planned_again
 from lakeproof.models.iceberg.world import (
     COMMIT,
+    COMMITTING,
     COMPACTION,
-    LOOK,
     LOST,
-    METADATA,
     READ,
-    VALIDATING,
     WRITE,
     Conflicted,
+    Event,
     Op,
     Own,
     Ready,
     Shared,
     Writer,
 )
-from lakeproof.models.iceberg.writing import placed
-
-# ---------------------------------------------------------------- starting
-
 
 # ---------------------------------------------------------------- reading and writing files nobody sees yet
 
 
 def read(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """The writer reads the data files of its scan snapshot, which never change."""
-    if isinstance(own, Op) and own.phase == READ:
-        yield Outcome(shared, own._replace(phase=WRITE))
+    if isinstance(own, Op) and own.stage == READ:
+        yield Outcome(shared, own._replace(stage=WRITE))
 
 
 def write(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """The writer writes its data and delete files; nobody can see them yet."""
-    if isinstance(own, Op) and own.phase == WRITE:
-        yield Outcome(shared, own._replace(phase=METADATA))
+    if isinstance(own, Op) and own.stage == WRITE:
+        yield Outcome(shared, own._replace(stage=COMMITTING))
 
 
-# ---------------------------------------------------------------- validation and the swap
+# ---------------------------------------------------------------- one try: load, validate, write metadata, swap
 
 
-def answered(writer: Writer, shared: Shared, op: Op) -> Answer:
-    """What `commit/` says of this change now."""
-    checks = writer.checks(op.change)
-    head = shared.table if "whole_files_match" in checks.head else None
-    return validate(
-        op.change,
-        op.window,
-        writer.policy,
-        checks,
-        reruns_left=writer.setup.reruns,
-        head=head,
-        shape=writer.setup.shape,
-    )
+def _tried(writer: Writer, shared: Shared, own: Own) -> WriterCalls | None:
+    """A try up to the request, if the writer is at the beginning of one."""
+    return WriterCalls(writer, shared, own).tried() if isinstance(own, Op) and own.tries else None
 
 
 def validate_and_write_metadata(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """The writer refreshes the table, validates its change against the unseen snapshots and writes its metadata."""
-    if not isinstance(own, Op) or own.phase not in VALIDATING or writer.setup.fused:
-        return
-    answer = answered(writer, shared, own)
-    if isinstance(answer, Commit | CommitWith):
-        again = ("lost swap, then may commit",) if own.phase == LOST else ()
-        label = ", ".join(writer.checks(own.change).names) or "nothing to ask"
-        yield Outcome(shared, own._replace(phase=COMMIT), label=label, marks=("validation passes", *again))
+    if isinstance(own, Op) and own.attempt.phase is Phase.REFRESH and not writer.setup.fused:
+        calls = _tried(writer, shared, own)
+        if calls is not None and calls.attempt.phase is Phase.SWAP:
+            again = ("lost swap, then may commit",) if own.phase == LOST else ()
+            label = ", ".join(writer.checks(own.change).names) or "nothing to ask"
+            yield Outcome(shared, calls.own, label=label, marks=("validation passes", *again))
 
 
 def swap(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """The writer swaps the table pointer, and its snapshot is the new head."""
-    if shared.violated or not isinstance(own, Op) or own.phase != (METADATA if writer.setup.fused else COMMIT):
+    if writer.setup.fused:
+        tried = _tried(writer, shared, own)
+        own = own if tried is None else tried.own
+    if shared.violated or not isinstance(own, Op) or own.phase != COMMIT:
         return
-    answer = answered(writer, shared, own)
-    if not isinstance(answer, Commit | CommitWith):
-        return
-    after, event = committed(writer, shared, own, answer)
-    yield Outcome(after, writer.rested(own), event, marks=(f"{own.change.command} commits", *_adjustments(own, answer)))
-    if writer.setup.unknown and not own.sent and own.command != COMPACTION:
-        back = after._replace(under_way=shared.under_way, pending=shared.pending)
-        waiting = observe(writer, own, event, me=True)
-        yield Outcome(back, _looking(waiting), event, label="the answer is lost", marks=("answer lost",))
-        yield Outcome(shared, own._replace(phase=LOOK, sent=True), label="the request is late", marks=("request late",))
+    silent = writer.setup.unknown and not own.request.on_its_way and own.command != COMPACTION
+    for fate in (ANSWERED, ANSWER_LOST, LATE) if silent else (ANSWERED,):
+        calls = WriterCalls(writer, shared, own, fate=fate).called()
+        if calls.attempt.phase is Phase.COMMITTED:
+            marks = (f"{own.change.command} commits", *_adjustments(calls.answer))
+            yield Outcome(calls.left().shared, writer.rested(own), calls.event, marks=marks)
+        else:
+            back = calls.shared._replace(under_way=shared.under_way, pending=shared.pending)
+            yield Outcome(back, calls.own, calls.event, label=fate, marks=(_MARKS[fate],))
 
 
-def _looking(own: Own) -> Own:
-    return own._replace(phase=LOOK) if isinstance(own, Op) else own
+_MARKS = {ANSWER_LOST: "answer lost", LATE: "request late"}
 
 
-def _adjustments(op: Op, answer: Commit | CommitWith) -> tuple[str, ...]:
-    if isinstance(answer, Commit):
-        return ()
-    return ("deletes carried over",) if answer.carried else ()
+def _adjustments(answer: Answer | None) -> tuple[str, ...]:
+    return ("deletes carried over",) if isinstance(answer, CommitWith) and answer.carried else ()
 
 
 def finish(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """The writer learns that nothing is left to do: its command is committed already, or its files are gone."""
-    if isinstance(own, Op) and own.phase in VALIDATING and not shared.violated:
-        answer = answered(writer, shared, own)
-        if isinstance(answer, AlreadyCommitted):
-            yield Outcome(ended(writer, shared, own), writer.rested(own), marks=("found its own commit",))
-        elif isinstance(answer, NothingLeft):
-            yield Outcome(ended(writer, shared, own), writer.rested(own), marks=("nothing left to compact",))
+    calls = None if shared.violated else _tried(writer, shared, own)
+    if calls is not None and calls.attempt.phase is Phase.COMMITTED and isinstance(own, Op):
+        found = own.attempt.phase is Phase.LOOK or isinstance(calls.answer, AlreadyCommitted)
+        mark = "found its own commit" if found else "nothing left to compact"
+        yield Outcome(ended(writer, calls.left().shared, own), writer.rested(own), marks=(mark,))
 
 
 def refuse(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
@@ -150,13 +127,15 @@ def refuse(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
 
 def _refusal(writer: Writer, shared: Shared, own: Own) -> RunAgain | Refuse | None:
     if isinstance(own, Conflicted):
-        conflict = Conflict(own.check)
-        again = writer.policy.runs_again and writer.setup.reruns
-        return RunAgain(conflict, writer.rerun_mode(own.command)) if again else Refuse(conflict)
-    if isinstance(own, Op) and own.phase in VALIDATING:
-        answer = answered(writer, shared, own)
-        return answer if isinstance(answer, RunAgain | Refuse) else None
-    return None
+        change = TableChange(Command.REWRITE, Mode.COPY_ON_WRITE)
+        if own.command != COMPACTION:
+            command = writer.setup.commands[own.command]
+            change = TableChange(command.command, writer.plan(command).mode)
+        return refused(change, Conflict(own.check), writer.policy, reruns_left=writer.setup.reruns)
+    calls = _tried(writer, shared, own)
+    if calls is None or calls.attempt.phase not in (Phase.RUN_AGAIN, Phase.ABORTED):
+        return None
+    return calls.answer if isinstance(calls.answer, RunAgain | Refuse) else None
 
 
 def _was_fine(writer: Writer, shared: Shared, op: Op) -> bool:
@@ -168,3 +147,79 @@ def _was_fine(writer: Writer, shared: Shared, op: Op) -> bool:
     if {"consistent_read", "isolation_kept"} & set(after.violated):
         return False
     return not misses_a_write(writer.setup, op, dict(placed(shared.table, writer.setup.shape.columns)))
+
+
+# ---------------------------------------------------------------- lost answers, failures, crashes, expiry
+
+
+def look(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """The writer, which got no answer, loads the table, looks for its own commit, and goes on from there."""
+    if isinstance(own, Op) and own.attempt.phase is Phase.LOOK and not shared.violated:
+        calls = WriterCalls(writer, shared, own).tried()
+        if calls.attempt.phase in (Phase.SWAP, Phase.UNKNOWN):
+            yield Outcome(shared, calls.own, marks=("looks for its own commit",))
+
+
+def fail(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """The catalog or the storage does not answer while the writer loads, validates or writes metadata."""
+    if not isinstance(own, Op) or not own.tries or shared.violated:
+        return
+    found = {}
+    for phase in (own.attempt.phase, Phase.VALIDATE, Phase.WRITE_METADATA):
+        calls = WriterCalls(writer, shared, own, fails=phase).tried()
+        if calls.answer is None or isinstance(calls.answer, Commit | CommitWith):
+            found[calls.left().shared.violated, calls.attempt.phase] = calls
+    for (_, end), calls in found.items():
+        if end is Phase.ABORTED and not calls.own.request.on_its_way:
+            yield Outcome(
+                ended(writer, calls.shared, own), writer.rested(own), label="a call fails", marks=("failure",)
+            )
+        elif end in (Phase.ABORTED, Phase.UNKNOWN):
+            yield Outcome(calls.shared, calls.own, label="a call fails", marks=("failure",))
+
+
+def stop(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """The writer cannot find out whether it committed: it stops, retries nothing and cleans up nothing."""
+    if isinstance(own, Op) and own.attempt.ended and not shared.violated:
+        yield Outcome(ended(writer, shared, own), writer.rested(own), marks=("outcome unknown",))
+
+
+def arrive(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """A commit request that was late arrives while the head is still the expected one; perhaps its writer is gone."""
+    if not isinstance(own, Op) or not own.request.on_its_way or shared.violated:
+        return
+    calls = WriterCalls(writer, shared, own._replace(window=own.window._replace(conflict=None)))
+    answer = answered(writer, shared, calls.own)  # it passed on this head, whatever was expired since
+    assert isinstance(answer, Commit | CommitWith)
+    after, event = committed(writer, shared, own, answer)
+    if "1" in removable(own.attempt, calls.written(), ()):
+        after = after._replace(violated=(*after.violated, "consistent_read"))
+    marks = ("late request arrives",)
+    if own.attempt.ended:
+        yield Outcome(after, writer.rested(own), event, marks=marks)
+    else:
+        back = after._replace(under_way=shared.under_way, pending=shared.pending)
+        yield Outcome(back, observe(writer, own, event, me=True), event, marks=marks)
+
+
+def crash(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """The writer's process dies; what it wrote stays behind as files that nobody references."""
+    if isinstance(own, Ready) or shared.crashes >= writer.setup.max_crashes or shared.violated:
+        return
+    after = shared._replace(crashes=shared.crashes + 1)
+    if isinstance(own, Op) and own.request.on_its_way:
+        dead = own.attempt if own.attempt.ended else own.attempt.after(Happened.FAILED)
+        yield Outcome(after, own._replace(attempt=dead), marks=("crash",))
+    else:
+        yield Outcome(ended(writer, after, own), writer.rested(own), marks=("crash",))
+
+
+def expire(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
+    """Maintenance expires every snapshot but the head and removes the files that only those needed."""
+    if (
+        isinstance(own, Ready)
+        and shared.expiries < writer.setup.max_expiries
+        and shared.table.data_files
+        and not shared.violated
+    ):
+        yield Outcome(shared._replace(expiries=shared.expiries + 1), own, Event(None), marks=("snapshots expired",))

@@ -73,7 +73,7 @@ def _asked(label: str) -> str:
 
 
 def _question(name: str) -> str:
-    text = describe(name).rstrip(".") if name != "history_known" else "the unseen snapshots are all there"
+    text = describe(name).rstrip(".")
     return text[:1].lower() + text[1:]
 
 

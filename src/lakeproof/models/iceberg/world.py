@@ -11,12 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from lakeproof.commit.attempt import Attempt, Phase
 from lakeproof.commit.change import Command, Isolation, Mode, TableChange
+from lakeproof.commit.planning import Plan
 from lakeproof.commit.policy import CheckList, Policy, checks_of
 from lakeproof.commit.row_command import RowCommand
+from lakeproof.commit.validation import RunAgain
 from lakeproof.commit.window import CommitWindow
+from lakeproof.commit.writing import Origins, Place, plan_of
 from lakeproof.format import Row, Rows, Snapshot, TableShape, TableState, Value
-from lakeproof.models.iceberg.writing import Origins, Place
 
 COMPACTION = -1
 """The index that a compaction has in place of a command's."""
@@ -81,10 +84,39 @@ class Ghost(NamedTuple):
     removes: Rows = ()
 
 
-class Op(NamedTuple):
-    """A command under way: its change, its memory of the window, and its phase."""
+class Request(NamedTuple):
+    """What a table shows of the tries of one command (only with unknown outcomes).
 
-    phase: str
+    `taken`: whose snapshot has the sequence number that they ask for. `below`: it is no longer the head's.
+    `on_its_way`: the first of them is unanswered and may still arrive. `landed` is a ghost: it did. `tries`: how many
+    were written since nothing was unanswered.
+    """
+
+    taken: str = ""
+    below: bool = False
+    on_its_way: bool = False
+    landed: bool = False
+    tries: int = 0
+
+    def passed(self, me: bool, expiries: int) -> Request:
+        """After somebody's commit (`me`: it was ours)."""
+        if self.taken:
+            return self._replace(below=expiries > 0, on_its_way=False)
+        return self._replace(taken=OWN if me else OTHER, on_its_way=False, landed=self.landed or me)
+
+    def expired(self) -> Request:
+        """After an expiry of all snapshots but the head."""
+        return self._replace(taken=HIDDEN) if self.below else self
+
+
+NOBODY, OWN, OTHER, HIDDEN = "", "mine", "somebody else's", "hidden by an expiry"
+NO_REQUEST = Request()
+
+
+class Op(NamedTuple):
+    """A command under way: its change, its memory of the window, and how far it has come."""
+
+    stage: str
     command: int
     group: str
     change: TableChange
@@ -93,20 +125,28 @@ class Op(NamedTuple):
     policy: str = ""
     turn: int = 0
     as_is: Rows = ()  # only when false aborts are measured: the targets where they were scanned
-    behind: bool = False  # only with expiry: somebody committed since the scan
-    sent: bool = False  # only with unknown outcomes: a request is on its way and may still arrive
+    attempt: Attempt = Attempt()
+    since: int = 0  # only with expiry: how many commits there were since the scan, at most two
+    request: Request = NO_REQUEST
+
+    @property
+    def phase(self) -> str:
+        """How far it has come, in the seeds' words."""
+        if self.stage != COMMITTING:
+            return self.stage
+        lost = self.attempt.retries and self.attempt.phase is Phase.REFRESH
+        return LOST if lost else _WORDS.get(self.attempt.phase, STOP)
+
+    @property
+    def tries(self) -> bool:
+        """Whether the next thing that it does is to load the table for another try."""
+        return self.stage == COMMITTING and self.attempt.phase in (Phase.REFRESH, Phase.LOOK)
 
 
-READ, WRITE, METADATA, LOST, COMMIT, LOOK, STOP = (
-    "READ_DATA_FILES",
-    "WRITE_DATA_FILES",
-    "WRITE_METADATA_FILES",
-    "WRITE_METADATA_FILES after a lost swap",
-    "COMMIT",
-    "LOOK",
-    "UNKNOWN",
-)
-VALIDATING = (METADATA, LOST)
+READ, WRITE, COMMITTING = "READ_DATA_FILES", "WRITE_DATA_FILES", "the files are written"
+METADATA, COMMIT, LOOK, STOP = "WRITE_METADATA_FILES", "COMMIT", "LOOK", "UNKNOWN"
+LOST = "WRITE_METADATA_FILES after a lost swap"
+_WORDS = {Phase.REFRESH: METADATA, Phase.LOOK: LOOK, Phase.SWAP: COMMIT}
 READY = Ready()
 Own = Ready | Conflicted | Op
 
@@ -182,24 +222,12 @@ class Writer:
             return self.program[own.next] if own.next < len(self.program) else ()
         return range(len(self.setup.commands)) if self.commands is None else self.commands
 
-    def mode_of(self, command: RowCommand) -> Mode:
-        """Copy-on-write or merge-on-read, as the table says for this command."""
-        if self.policy.always_copies or command.command in (
-            Command.OVERWRITE,
-            Command.OVERWRITE_PARTITIONS,
-            Command.METADATA_DELETE,
-        ):
-            return Mode.COPY_ON_WRITE
-        table = self.setup.delete_mode if command.command is Command.DELETE else self.setup.update_mode
-        return dict(self.setup.modes).get(command.command, table)
-
-    def rerun_mode(self, command: int) -> Mode:
-        """How a command writes when it runs again: one that lost its file must not lose it for ever."""
-        if command == COMPACTION:
-            return Mode.COPY_ON_WRITE
-        if self.policy.falls_back_to_merge_on_read:
-            return Mode.MERGE_ON_READ
-        return self.mode_of(self.setup.commands[command])
+    def plan(self, command: RowCommand, again: RunAgain | None = None) -> Plan:
+        """How a command commits, as the table and the policy say."""
+        setup, kind = self.setup, command.command
+        table = dict(setup.modes).get(kind, setup.delete_mode if kind is Command.DELETE else setup.update_mode)
+        isolation = setup.isolation_of(kind)
+        return plan_of(command, setup.shape, self.policy, table_mode=table, isolation=isolation, again=again)
 
     def checks(self, change: TableChange) -> CheckList:
         """What this writer's policy asks of a change."""

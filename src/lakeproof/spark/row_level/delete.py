@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from lakeproof.commit import Policy
+from lakeproof.commit import Command, Policy
 from lakeproof.iceberg.operations import whole_files
 from lakeproof.iceberg.types import Table
 from lakeproof.spark.analysis import ParsedCommand
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.row_level.asked import asked, exact_filter
-from lakeproof.spark.row_level.effect import Effect, conflict_filter, rows_read
+from lakeproof.spark.row_level.effect import Effect, rows_read, wanted_by
 from lakeproof.spark.row_level.places import placed_scan, places_in
 from lakeproof.spark.row_level.target import meaning_on
 
@@ -24,7 +24,7 @@ def delete_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: P
     said = asked(engine, table, hit, scan.files)
     targets = scan.found(places_in(hit))
     reads = rows_read(scan, said, targets) if targets else {}
-    return Effect(targets, reads=reads, conflict_filter=conflict_filter(said, policy))
+    return Effect(targets, reads=reads, conflict_filter=wanted_by(said, Command.DELETE, policy))
 
 
 def _whole_files(engine: Engine, table: Table, parsed: ParsedCommand) -> Effect | None:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lakeproof.commit import Policy
+from lakeproof.commit import Command, Policy
+from lakeproof.commit.planning import conflict_filter
 from lakeproof.filters import ALWAYS, NEVER, Expression, any_of
 from lakeproof.format import DataFile
 from lakeproof.spark.row_level.asked import Asked, condition_of
@@ -38,10 +39,10 @@ class Effect(NamedTuple):
             self.new_rows.release()
 
 
-def conflict_filter(said: Asked, policy: Policy, *, more: Sequence[Expression] = ()) -> Expression:
-    """The predicate that says which concurrent rows matter: all that the command read, where the policy asks so."""
-    target = NEVER if said.target is None else said.target
-    return any_of([target, *more, *said.reads]) if policy.filters_by_all_reads else any_of([target, *more])
+def wanted_by(said: Asked, command: Command, policy: Policy, *, more: Sequence[Expression] = ()) -> Expression:
+    """The conflict filter of a command that asked this, and by `more`, of its own table."""
+    target = [NEVER if said.target is None else said.target, *more]
+    return conflict_filter(command, policy, target=any_of(target), everything=any_of([*target, *said.reads]))
 
 
 def rows_read(scan: PlacedScan, said: Asked, targets: Found) -> Found:

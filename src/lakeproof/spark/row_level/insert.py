@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from lakeproof.commit import Command, Conflict, Isolation, Mode, Policy, RunAgain, TableChange
+from lakeproof.commit import Command, Isolation, Mode, Policy, RunAgain, TableChange
+from lakeproof.commit.planning import Run, replaces_by_filter, run_until_done
 from lakeproof.commit.policy_text import named_policy
-from lakeproof.errors import InvalidInput, LakeproofError
+from lakeproof.errors import CommitUnknown, InvalidInput, LakeproofError
 from lakeproof.filters import Expression, any_of, columns_of
 from lakeproof.format import DataFile, Rows, rows_of
 from lakeproof.iceberg.commit import (
     FILES_WRITTEN,
     POLICY_PROPERTY,
-    RUNNING_AGAIN,
     SCANNED,
     Committed,
     commit_change,
@@ -31,14 +32,21 @@ from lakeproof.iceberg.operations import isolation_of, partition_filter, whole_f
 from lakeproof.iceberg.physical import NewFiles
 from lakeproof.iceberg.types import Table
 from lakeproof.iceberg.values import data_file_value
-from lakeproof.spark.engine import Append, Engine, Overwrite, WriteMode
+from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode
 from lakeproof.spark.leftovers import removed_if_refused
 from lakeproof.spark.options import refuse_staged_writes
 from lakeproof.spark.row_level.asked import Asked, asked, condition_of
+from lakeproof.spark.row_level.expired import again_if_expired
 from lakeproof.spark.row_level.homes import dead_rows, homes_of, kept_rows
 from lakeproof.spark.row_level.places import as_rows, head_source, other_files, placed_scan, places_in
-from lakeproof.spark.row_level.run import DEFAULT_RERUNS, MAX_RERUNS_PROPERTY
+from lakeproof.spark.row_level.run import note_rerun, reruns_left
 from lakeproof.spark.write import Written, remove_folder, write_rows
+
+_COMMANDS: dict[type, Command] = {
+    Append: Command.INSERT_SELECT,
+    Overwrite: Command.OVERWRITE,
+    OverwritePartitions: Command.OVERWRITE_PARTITIONS,
+}
 
 
 class Running(NamedTuple):
@@ -52,28 +60,33 @@ class Running(NamedTuple):
 class MustRunAgain(LakeproofError):
     """Travels from the write back to the statement, which runs again."""
 
-    def __init__(self, conflict: Conflict) -> None:
-        super().__init__(conflict.check)
-        self.conflict = conflict
+    def __init__(self, answer: RunAgain) -> None:
+        super().__init__(answer.conflict.check)
+        self.answer = answer
 
 
 def run_insert(engine: Engine, name: str, run: Callable[[], DataFrame]) -> DataFrame:
     """The statement, run until its commit stands; each time all its references to the table read one snapshot."""
-    command_id, reruns = str(uuid.uuid4()), 0
-    while True:
+    command_id = str(uuid.uuid4())
+
+    def once(this: Run) -> DataFrame | RunAgain:
         table = engine.load(name)
-        left = reruns < int(table.properties.get(MAX_RERUNS_PROPERTY, DEFAULT_RERUNS))
         pinned = {**engine.context.pinned, name: table}
-        with engine.within(pinned=pinned, running=Running(command_id, reruns, left)):
+        with engine.within(pinned=pinned, running=Running(command_id, this.reruns, reruns_left(table, this))):
             try:
                 return run()
             except (PySparkException, Py4JError) as error:
                 again = engine.gateway.recovered(error)
-                if not isinstance(again, MustRunAgain):
+                if isinstance(again, MustRunAgain):
+                    return again.answer
+                if isinstance(again, CommitUnknown) or not reruns_left(table, this):
                     raise
-        reruns += 1
-        engine.context.on_rerun(again.conflict)
-        engine.context.on_phase(RUNNING_AGAIN)
+                expired = again_if_expired(engine, name, table, Mode.MERGE_ON_READ)
+                if expired is None:
+                    raise
+                return expired
+
+    return run_until_done(once, partial(note_rerun, engine, f"INSERT into {name}"))[0]
 
 
 def insert(engine: Engine, table: Table, rows: DataFrame, mode: WriteMode) -> Committed:
@@ -81,8 +94,8 @@ def insert(engine: Engine, table: Table, rows: DataFrame, mode: WriteMode) -> Co
     refuse_staged_writes(engine, table)
     policy = engine.context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof"))
     said = asked(engine, table, rows)
-    by_filter = isinstance(mode, Append) or policy.replaces_by_filter or engine.context.running is None
-    if not said.reads and by_filter:
+    at_head = replaces_by_filter(_COMMANDS[type(mode)], policy, can_run_again=engine.context.running is not None)
+    if not said.reads and (isinstance(mode, Append) or at_head):
         return engine.write(table, rows, mode)
     reads = _rows_read(engine, table, said) if said.reads else ()
     on_phase = engine.context.on_phase
@@ -94,7 +107,7 @@ def insert(engine: Engine, table: Table, rows: DataFrame, mode: WriteMode) -> Co
         answer = _committed(engine, table, change, written, policy)
     if isinstance(answer, RunAgain):
         remove_folder(engine.gateway, written.folder)
-        raise MustRunAgain(answer.conflict)
+        raise MustRunAgain(answer)
     return answer
 
 
@@ -130,7 +143,7 @@ def _change(engine: Engine, table: Table, said: Asked, reads: Rows, mode: WriteM
     where, gone = _replaced(engine, table, mode, written)
     paths = {file.path for file in gone}
     return base._replace(
-        command=Command.OVERWRITE if isinstance(mode, Overwrite) else Command.OVERWRITE_PARTITIONS,
+        command=_COMMANDS[type(mode)],
         mode=Mode.COPY_ON_WRITE,
         conflict_filter=any_of([where, *said.reads]),
         removed_data_files=gone,

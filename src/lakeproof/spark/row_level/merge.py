@@ -10,16 +10,15 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeproof.commit import Policy
+from lakeproof.commit import Command, Policy
 from lakeproof.errors import InvalidInput
-from lakeproof.filters import ALWAYS
 from lakeproof.iceberg.types import Table
 from lakeproof.spark.analysis import MATCHED, NOT_MATCHED, NOT_MATCHED_BY_SOURCE, Clause, Meaning, ParsedCommand
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.gateway import items_of
 from lakeproof.spark.row_level import new_rows
 from lakeproof.spark.row_level.asked import Asked, asked
-from lakeproof.spark.row_level.effect import Effect, amount_read, conflict_filter, rows_read, without
+from lakeproof.spark.row_level.effect import Effect, amount_read, rows_read, wanted_by, without
 from lakeproof.spark.row_level.merge_keys import Keys, hinted, keys_of, only_matching
 from lakeproof.spark.row_level.new_rows import FATE, GONE, READ, WRITTEN, Taken, take
 from lakeproof.spark.row_level.places import PLACE, Found, PlacedScan, placed_scan
@@ -56,8 +55,7 @@ def merge_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: Po
     except BaseException:
         taken.discard(engine.gateway)
         raise
-    wanted = conflict_filter(said, policy) if policy.filters_by_all_reads else ALWAYS
-    return Effect(targets, taken.new, reads, wanted)
+    return Effect(targets, taken.new, reads, wanted_by(said, Command.MERGE, policy))
 
 
 def _outcomes(engine: Engine, table: Table, scan: PlacedScan, meant: Meaning) -> tuple[DataFrame, int | None]:

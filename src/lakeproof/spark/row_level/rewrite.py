@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from lakeproof.commit import Command, Conflict, Mode, RunAgain, TableChange
+from lakeproof.commit.planning import Run, run_until_done
 from lakeproof.commit.policy_text import named_policy
 from lakeproof.format import RowMapping, rows_of
-from lakeproof.iceberg.commit import FILES_WRITTEN, POLICY_PROPERTY, RUNNING_AGAIN, SCANNED, commit_change, remove_files
+from lakeproof.iceberg.commit import FILES_WRITTEN, POLICY_PROPERTY, SCANNED, commit_change, remove_files
 from lakeproof.iceberg.physical import NewFiles
 from lakeproof.iceberg.types import DataFile as IcebergFile
 from lakeproof.iceberg.types import Table
@@ -30,7 +32,7 @@ from lakeproof.spark.row_level.compaction_plan import (
 from lakeproof.spark.row_level.homes import dead_rows, kept_rows
 from lakeproof.spark.row_level.places import Found
 from lakeproof.spark.row_level.rewriting import Piece, Rewritten, rewrite
-from lakeproof.spark.row_level.run import DEFAULT_RERUNS, MAX_RERUNS_PROPERTY, require_writable
+from lakeproof.spark.row_level.run import note_rerun, require_writable, reruns_left
 from lakeproof.spark.write import remove_folder
 
 PIECES_AT_ONCE = 50
@@ -59,7 +61,9 @@ def rewrite_data_files(engine: Engine, name: str, where: str | None, given: Mapp
     """Compact the table `name`; every commit is a `replace` snapshot that reads the same rows."""
     total, mine = Compacted(), frozenset[str]()
     among: frozenset[Partition] | None = None
-    while True:
+
+    def once(run: Run) -> Compacted | RunAgain:
+        nonlocal total, mine, among
         table = engine.load(name)
         require_writable(table)
         options = options_of(table, given)
@@ -67,17 +71,16 @@ def rewrite_data_files(engine: Engine, name: str, where: str | None, given: Mapp
         engine.context.on_phase(SCANNED)
         lost: list[_Lost] = []
         for batch in _batches(pieces, options):
-            done, left = _compacted(engine, table, batch, total.replans)
+            done, left = _compacted(engine, table, batch, run.reruns)
             lost += left
             total = _sum(total, done.counts)
             mine |= done.added
-        if not lost:
-            return total
-        if total.replans >= int(table.properties.get(MAX_RERUNS_PROPERTY, DEFAULT_RERUNS)):
-            return total._replace(failed_files=sum(len(one.piece) for one in lost))
-        total, among = total._replace(replans=total.replans + 1), partitions_of(one.piece for one in lost)
-        engine.context.on_rerun(lost[0].conflict)
-        engine.context.on_phase(RUNNING_AGAIN)
+        if lost and reruns_left(table, run):
+            among = partitions_of(one.piece for one in lost)
+            return RunAgain(lost[0].conflict, Mode.COPY_ON_WRITE)
+        return total._replace(replans=run.reruns, failed_files=sum(len(one.piece) for one in lost))
+
+    return run_until_done(once, partial(note_rerun, engine, f"REWRITE of {name}"))[0]
 
 
 class _Lost(NamedTuple):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import uuid
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from lakeproof.commit import Command, RunAgain, TableChange
+from lakeproof.commit.planning import Run, run_until_done
 from lakeproof.commit.policy_text import named_policy
 from lakeproof.format import DeleteFile
 from lakeproof.iceberg.commit import (
     FILES_WRITTEN,
     POLICY_PROPERTY,
-    RUNNING_AGAIN,
     SCANNED,
     Committed,
     commit_change,
@@ -28,7 +29,7 @@ from lakeproof.spark.engine import Engine
 from lakeproof.spark.leftovers import removed_if_refused
 from lakeproof.spark.row_level.homes import homes_of
 from lakeproof.spark.row_level.places import Found, as_rows, head_source
-from lakeproof.spark.row_level.run import DEFAULT_RERUNS, MAX_RERUNS_PROPERTY, require_writable
+from lakeproof.spark.row_level.run import note_rerun, require_writable, reruns_left
 from lakeproof.spark.row_level.written import delete_value, united
 
 
@@ -52,8 +53,8 @@ class _Old(NamedTuple):
 
 def rewrite_position_delete_files(engine: Engine, name: str, *, rewrite_all: bool = False) -> DeletesRewritten:
     """The table `name` with as few position delete files as it needs; no row comes or goes."""
-    reruns = 0
-    while True:
+
+    def once(run: Run) -> DeletesRewritten | RunAgain:
         table = engine.load(name)
         require_writable(table)
         old = to_rewrite(head_source(engine, table).planned(), rewrite_all=rewrite_all)
@@ -61,14 +62,14 @@ def rewrite_position_delete_files(engine: Engine, name: str, *, rewrite_all: boo
         if not old:
             return DeletesRewritten()
         new, values = _written(engine, table, old)
-        answer = _committed(engine, table, old, NewFiles((), tuple(new)), values, reruns)
-        if not isinstance(answer, RunAgain):
-            sizes = sum(file.file_size_in_bytes for file in new)
-            return DeletesRewritten(len(old), len(new), sum(one.bytes for one in old), sizes)
-        remove_files(table, (file.file_path for file in new))
-        reruns += 1
-        engine.context.on_rerun(answer.conflict)
-        engine.context.on_phase(RUNNING_AGAIN)
+        answer = _committed(engine, table, old, NewFiles((), tuple(new)), values, run)
+        if isinstance(answer, RunAgain):
+            remove_files(table, (file.file_path for file in new))
+            return answer
+        sizes = sum(file.file_size_in_bytes for file in new)
+        return DeletesRewritten(len(old), len(new), sum(one.bytes for one in old), sizes)
+
+    return run_until_done(once, partial(note_rerun, engine, f"REWRITE of delete files of {name}"))[0]
 
 
 def to_rewrite(planned: ScanPlan, *, rewrite_all: bool) -> list[_Old]:
@@ -108,7 +109,7 @@ def _written(engine: Engine, table: Table, old: list[_Old]) -> tuple[list[Iceber
 
 
 def _committed(
-    engine: Engine, table: Table, old: list[_Old], new: NewFiles, values: list[DeleteFile], reruns: int
+    engine: Engine, table: Table, old: list[_Old], new: NewFiles, values: list[DeleteFile], run: Run
 ) -> Committed | RunAgain:
     head, context = table.current_snapshot(), engine.context
     change = TableChange(
@@ -125,8 +126,8 @@ def _committed(
             change,
             new,
             policy=context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof")),
-            reruns=reruns,
-            reruns_left=reruns < int(table.properties.get(MAX_RERUNS_PROPERTY, DEFAULT_RERUNS)),
+            reruns=run.reruns,
+            reruns_left=reruns_left(table, run),
             summary=context.summary,
             on_phase=context.on_phase,
         )

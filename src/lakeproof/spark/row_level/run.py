@@ -12,9 +12,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from lakeproof.commit import Command, Mode, Policy, RunAgain, TableChange
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from lakeproof.commit import Command, Conflict, Policy, RunAgain, TableChange
+from lakeproof.commit.planning import MAX_RERUNS, Run, mode_for, run_until_done
 from lakeproof.commit.policy_text import named_policy
-from lakeproof.errors import InvalidInput
+from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.iceberg.commit import (
     FILES_WRITTEN,
     POLICY_PROPERTY,
@@ -32,12 +36,13 @@ from lakeproof.spark.leftovers import removed_if_refused
 from lakeproof.spark.options import refuse_staged_writes
 from lakeproof.spark.row_level.delete import delete_effect
 from lakeproof.spark.row_level.effect import Effect
+from lakeproof.spark.row_level.expired import again_if_expired
 from lakeproof.spark.row_level.merge import merge_effect
 from lakeproof.spark.row_level.update import update_effect
 from lakeproof.spark.row_level.written import Prepared, prepared, unused_files
 from lakeproof.spark.write import remove_folder
 
-MAX_RERUNS_PROPERTY, DEFAULT_RERUNS = "lakeproof.max-reruns", 5
+MAX_RERUNS_PROPERTY = "lakeproof.max-reruns"
 _log = logging.getLogger("lakeproof")
 _EFFECTS: dict[Command, Callable[..., Effect]] = {
     Command.DELETE: delete_effect,
@@ -58,50 +63,62 @@ class Done(NamedTuple):
 def run_row_level(engine: Engine, name: str, parsed: ParsedCommand) -> Done:
     """The command as one snapshot of the table `name`."""
     command, find = parsed.command, partial(_EFFECTS[parsed.command], engine, parsed=parsed)
-    command_id, reruns = str(uuid.uuid4()), 0
-    fallback: Mode | None = None
-    while True:
+    command_id = str(uuid.uuid4())
+
+    def once(run: Run) -> Committed | RunAgain | None:
         table = engine.load(name)
         require_writable(table)
         refuse_staged_writes(engine, table)
         policy = engine.context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof"))
-        mode = fallback or mode_of(table, command)
-        base = TableChange(
-            command=command,
-            mode=Mode.COPY_ON_WRITE if policy.always_copies else mode,
-            isolation=isolation_of(table, command),
-            command_id=command_id,
-        )
-        answer = _once(engine, table, base, policy, find, name, reruns)
-        if not isinstance(answer, RunAgain):
-            return Done(None, reruns) if answer is None else Done(answer.snapshot_id, reruns, answer.retries)
-        reruns, fallback = reruns + 1, answer.mode
-        engine.context.on_rerun(answer.conflict)
-        engine.context.on_phase(RUNNING_AGAIN)
-        _log.info("%s on %s runs again (%s): %s", command, name, reruns, answer.conflict.check)
+        mode = mode_for(command, policy, mode_of(table, command), run.again)
+        base = TableChange(command, mode, isolation_of(table, command), command_id)
+        return _once(engine, table, base, policy, find, name, run)
+
+    answer, last = run_until_done(once, partial(note_rerun, engine, f"{command} on {name}"))
+    return Done(None, last.reruns) if answer is None else Done(answer.snapshot_id, last.reruns, answer.retries)
+
+
+def note_rerun(engine: Engine, what: str, run: Run, conflict: Conflict) -> None:
+    """Tell whoever watches that a command runs again."""
+    engine.context.on_rerun(conflict)
+    engine.context.on_phase(RUNNING_AGAIN)
+    _log.info("%s runs again (%s): %s", what, run.reruns, conflict.check)
+
+
+def reruns_left(table: Table, run: Run) -> bool:
+    """Whether the command may run again, as the table says."""
+    return run.left(int(table.properties.get(MAX_RERUNS_PROPERTY, MAX_RERUNS)))
 
 
 def _once(
-    engine: Engine, table: Table, base: TableChange, policy: Policy, find: Find, name: str, reruns: int
+    engine: Engine, table: Table, base: TableChange, policy: Policy, find: Find, name: str, run: Run
 ) -> Committed | RunAgain | None:
     """One execution from the table's head; `None`: there was nothing to do."""
-    on_phase = engine.context.on_phase
+    try:
+        made = _prepared(engine, table, base, policy, find, name)
+    except (LakeproofError, PySparkException, Py4JError, OSError):
+        again = again_if_expired(engine, name, table, base.mode) if reruns_left(table, run) else None
+        if again is None:
+            raise
+        return again
+    return None if made is None else _committed(engine, table, made, policy, run)
+
+
+def _prepared(
+    engine: Engine, table: Table, base: TableChange, policy: Policy, find: Find, name: str
+) -> Prepared | None:
     with engine.within(pinned={**engine.context.pinned, name: table}):
         effect = find(table, policy=policy)
         try:
-            on_phase(SCANNED)
-            if effect.is_nothing:
-                return None
-            made = prepared(engine, table, base, effect, policy)
+            engine.context.on_phase(SCANNED)
+            return None if effect.is_nothing else prepared(engine, table, base, effect, policy)
         finally:
             effect.release()
-    return _committed(engine, table, made, policy, reruns)
 
 
-def _committed(engine: Engine, table: Table, made: Prepared, policy: Policy, reruns: int) -> Committed | RunAgain:
+def _committed(engine: Engine, table: Table, made: Prepared, policy: Policy, run: Run) -> Committed | RunAgain:
     """The prepared change, committed; where it certainly was not, none of its files is left."""
     on_phase = engine.context.on_phase
-    most = int(table.properties.get(MAX_RERUNS_PROPERTY, DEFAULT_RERUNS))
     with removed_if_refused(lambda: _remove(engine, table, made)):
         on_phase(FILES_WRITTEN)
         answer = commit_change(
@@ -109,8 +126,8 @@ def _committed(engine: Engine, table: Table, made: Prepared, policy: Policy, rer
             made.change,
             made.files,
             policy=policy,
-            reruns=reruns,
-            reruns_left=reruns < most,
+            reruns=run.reruns,
+            reruns_left=reruns_left(table, run),
             summary=engine.context.summary,
             on_phase=on_phase,
         )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pyspark.sql import functions as F
 
-from lakeproof.commit import Policy
+from lakeproof.commit import Command, Policy
 from lakeproof.iceberg.types import Table
 from lakeproof.spark.analysis import ParsedCommand
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.row_level.asked import asked
-from lakeproof.spark.row_level.effect import Effect, amount_read, conflict_filter, rows_read
+from lakeproof.spark.row_level.effect import Effect, amount_read, rows_read, wanted_by
 from lakeproof.spark.row_level.new_rows import FATE, WRITTEN, take
 from lakeproof.spark.row_level.places import PLACE, placed_scan
 from lakeproof.spark.row_level.target import meaning_on
@@ -27,4 +27,4 @@ def update_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: P
     taken = take(engine, table, new, read=amount_read(scan, said))
     targets = scan.found(taken.places[WRITTEN])
     reads = rows_read(scan, said, targets) if targets else {}
-    return Effect(targets, taken.new, reads, conflict_filter(said, policy))
+    return Effect(targets, taken.new, reads, wanted_by(said, Command.UPDATE, policy))

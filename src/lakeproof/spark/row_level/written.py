@@ -8,6 +8,7 @@ import numpy as np
 
 from lakeproof.commit import Command, Mode, Policy, TableChange
 from lakeproof.commit.checks import Part
+from lakeproof.commit.planning import replaces_by_filter
 from lakeproof.errors import InvalidInput
 from lakeproof.format import DeleteFile, Rows, rows_of
 from lakeproof.iceberg.commit import Committed
@@ -60,7 +61,7 @@ def prepared(engine: Engine, table: Table, base: TableChange, effect: Effect, po
 
 def whole_files_removed(base: TableChange, effect: Effect, policy: Policy) -> TableChange:
     """Files that go without being opened: by filter where the policy drops what matches at the head, else by name."""
-    if policy.replaces_by_filter:
+    if replaces_by_filter(Command.METADATA_DELETE, policy):
         return base._replace(command=Command.METADATA_DELETE, row_filter=effect.conflict_filter)
     return base._replace(
         mode=Mode.COPY_ON_WRITE,

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lakeproof.commit.change import Command, Isolation, Mode, TableChange
+from lakeproof.commit.planning import Plan, conflict_filter, mode_for, replaces_by_filter
 from lakeproof.commit.policy import Policy
 from lakeproof.commit.row_command import RowCommand, effect, read_filter, target_filter
-from lakeproof.filters import ALWAYS, Expression, any_of, applied, matches
+from lakeproof.commit.validation import RunAgain
+from lakeproof.filters import any_of, applied, matches
 from lakeproof.format import (
     Bounds,
     DataFile,
@@ -30,8 +32,6 @@ from lakeproof.format import (
     row_set,
     rows_of,
 )
-
-_BY_FILTER = (Command.OVERWRITE, Command.OVERWRITE_PARTITIONS, Command.METADATA_DELETE)
 
 Place = tuple[str, int]
 """Where a row is: data file and position."""
@@ -56,51 +56,48 @@ def placed(table: TableState, columns: tuple[str, ...]) -> list[tuple[Place, Row
     return found
 
 
-def written(
+def plan_of(
     command: RowCommand,
-    table: TableState,
     shape: TableShape,
     policy: Policy,
     *,
-    mode: Mode,
+    table_mode: Mode,
     isolation: Isolation,
-    command_id: str = "",
-) -> Written | None:
+    again: RunAgain | None = None,
+) -> Plan:
+    """How a command commits whose meaning is known."""
+    kind, columns = command.command, shape.columns
+    target, everything = target_filter(command, columns), read_filter(command, columns)
+    return Plan(
+        kind,
+        mode_for(kind, policy, table_mode, again),
+        isolation,
+        conflict_filter(kind, policy, target=target, everything=everything),
+        replaces_by_filter(kind, policy),
+    )
+
+
+def written(command: RowCommand, table: TableState, shape: TableShape, plan: Plan, command_id: str) -> Written | None:
     """What the command writes when it scans this snapshot; `None`: nothing to do."""
     here = placed(table, shape.columns)
     done = effect(command, [row for _, row in here], shape.columns)
     if not done.changed and not done.added:
         return None
-    base = TableChange(
-        command=command.command,
-        mode=mode,
-        isolation=isolation,
-        command_id=command_id,
-        scan_snapshot=table.snapshot_id,
-        scan_sequence_number=table.sequence_number,
-        conflict_filter=conflict_filter(command, shape, policy),
+    base = plan.change(
+        command_id=command_id, scan_snapshot=table.snapshot_id, scan_sequence_number=table.sequence_number
     )
     new = {here[index][0]: row for index, row in done.changed}
     reads = _reads(command, here, new, shape)
-    if policy.replaces_by_filter and command.command in _BY_FILTER:
+    if plan.by_filter:
         return _replaced(base, command, done.added, shape)
     if command.command is Command.UPSERT:
         return _upserted(base, command, done.added, shape)
-    if mode is Mode.COPY_ON_WRITE and new:
+    if plan.mode is Mode.COPY_ON_WRITE and new:
         return _copied(base._replace(reads=reads), table, new, done.added, shape)
     return _merged_on_read(base._replace(reads=reads), table, new, done.added, shape)
 
 
-def conflict_filter(command: RowCommand, shape: TableShape, policy: Policy) -> Expression:
-    """The predicate that says which concurrent files and rows matter."""
-    if policy.filters_by_all_reads:
-        return read_filter(command, shape.columns)
-    return ALWAYS if command.merge is not None else target_filter(command, shape.columns)
-
-
-def rewritten(
-    table: TableState, files: Sequence[str], shape: TableShape, policy: Policy, *, command_id: str = ""
-) -> Written:
+def rewritten(table: TableState, files: Sequence[str], shape: TableShape, command_id: str) -> Written:
     """A compaction of these files into one a partition; its rows keep their order."""
     inputs = [(file, bits) for file, bits in live_rows(table, shape.columns) if file.path in files]
     groups: dict[tuple[int, tuple[Value, ...]], list[tuple[DataFile, RowSet]]] = {}
@@ -135,7 +132,7 @@ def rewritten(
     return Written(change, tuple(origins))
 
 
-def deletes_rewritten(table: TableState, shape: TableShape, *, command_id: str = "") -> Written | None:
+def deletes_rewritten(table: TableState, command_id: str) -> Written | None:
     """Every position delete of a data file in one delete file; `None`: no data file has two."""
     by_file: dict[str, list[DeleteFile]] = {}
     for delete in table.delete_files:

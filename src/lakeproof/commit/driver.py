@@ -1,0 +1,106 @@
+"""The loop over an attempt, and the calls that it makes of a runtime, a model or a scenario.
+
+A call says what happened, or raises; the attempt decides what that means. Whoever has calls of its own (a real table, a
+world of the model, a scenario's history) hands them in and decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from typing import NamedTuple, Protocol
+
+from lakeproof.commit.attempt import Attempt, Happened, Phase, removable
+from lakeproof.errors import CommitUnknown, LakeproofError
+
+
+class Calls(Protocol):
+    """What is done in each phase; `written`, `named` and `remove` are for what is left when the attempt has ended."""
+
+    def refresh(self) -> Happened:
+        """Load the head and the unseen snapshots."""
+        ...
+
+    def look(self) -> Happened:
+        """Load them, and look for the own commit."""
+        ...
+
+    def validate(self) -> Happened:
+        """Ask the policy's checks of what was loaded."""
+        ...
+
+    def write_metadata(self) -> Happened:
+        """Write the files of a new try; none of them has a name that another try's file has."""
+        ...
+
+    def swap(self) -> Happened:
+        """Ask the catalog to swap the pointer."""
+        ...
+
+    def written(self) -> Sequence[str]:
+        """The files that all tries wrote."""
+        ...
+
+    def named(self) -> Collection[str]:
+        """The files that the committed snapshot names."""
+        ...
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Delete these files, as far as they can be deleted."""
+        ...
+
+
+class Ended(NamedTuple):
+    """An attempt that has ended, and what its last phase raised, if it did."""
+
+    attempt: Attempt
+    error: BaseException | None = None
+
+
+def call(attempt: Attempt, calls: Calls) -> Ended:
+    """Perform the attempt's phase: one call."""
+    phases = {
+        Phase.REFRESH: calls.refresh,
+        Phase.LOOK: calls.look,
+        Phase.VALIDATE: calls.validate,
+        Phase.WRITE_METADATA: calls.write_metadata,
+        Phase.SWAP: calls.swap,
+    }
+    error: BaseException | None = None
+    try:
+        happened = phases[attempt.phase]()
+    except Exception as raised:
+        happened, error = Happened.NO_ANSWER if attempt.phase is Phase.SWAP else Happened.FAILED, raised
+    except BaseException as raised:  # an interrupt: the writer does not go on
+        happened, error = Happened.FAILED, raised
+    return Ended(attempt.after(happened), error)
+
+
+def drive(attempt: Attempt, calls: Calls, *, may_wait: Callable[[Attempt], bool]) -> Ended:
+    """Obey the attempt until it has ended, and remove what nobody can need; `may_wait` is asked before each retry."""
+    swaps = 0
+    while True:
+        swaps += attempt.phase is Phase.SWAP
+        before, (attempt, error) = attempt, call(attempt, calls)
+        if attempt.ended:
+            break
+        if before.phase is Phase.SWAP and not may_wait(attempt):
+            attempt = attempt.after(Happened.OUT_OF_TIME)
+            break
+    if swaps != 1 or attempt.phase is not Phase.COMMITTED:  # the files of the only try are the committed ones
+        leave(attempt, calls)
+    return Ended(attempt, error)
+
+
+def leave(attempt: Attempt, calls: Calls) -> None:
+    """Remove what an ended attempt leaves behind; what cannot be looked at or deleted stays, as orphans."""
+    with suppress(Exception):
+        written = calls.written()
+        if written and attempt.may_clean_up:
+            named = calls.named() if attempt.phase is Phase.COMMITTED else ()
+            calls.remove(removable(attempt, written, named))
+
+
+def certainly_failed(error: BaseException) -> bool:
+    """Whether a command that raised this did not commit and never will: an interrupt can come right after the swap."""
+    return isinstance(error, LakeproofError) and not isinstance(error, CommitUnknown)

@@ -1,0 +1,360 @@
+"""What the actors do: every command goes through the real `lakeproof.iceberg`, from its scan to its clean-up.
+
+A command has an effect on rows (`apply`), which the judge computes, and a way of being run (`run`), which the product
+decides. Rows are `(id, p, v)`; the table is partitioned by `p`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.catalog import Catalog
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+
+from lakeproof.commit import Command, Isolation, Mode, RunAgain, TableChange
+from lakeproof.errors import CommitConflict, InvalidInput, LakeproofError
+from lakeproof.filters import Compare
+from lakeproof.format import Move, row_set, rows_of
+from lakeproof.iceberg import operations, tables
+from lakeproof.iceberg.commit import Committed, commit_change, remove_files
+from lakeproof.iceberg.delete_files import deleted_positions, read_equality_deletes, write_position_deletes
+from lakeproof.iceberg.physical import NewFiles
+from lakeproof.iceberg.planning import plan
+from lakeproof.iceberg.rewrite_manifests import rewrite_manifests
+from lakeproof.iceberg.statistics import WrittenFile, data_files_from_footers
+from lakeproof.iceberg.types import DataFile, LongType, NestedField, Schema, Table
+from lakeproof.iceberg.values import data_file_values
+from lakeproof.spark.leftovers import removed_if_refused
+
+Row = tuple[int, int, int]
+Rows = dict[int, Row]
+OP = "simulation.op"
+SCHEMA = Schema(NestedField(1, "id", LongType()), NestedField(2, "p", LongType()), NestedField(3, "v", LongType()))
+BY_P = (tables.PartitionBy("p"),)
+MOST_RERUNS = 6
+
+
+def write(table: Table, rows: Iterable[Row]) -> list[DataFile]:
+    """Data files of the rows, one for each partition."""
+    with writing():
+        return _written(table, rows)
+
+
+def _written(table: Table, rows: Iterable[Row]) -> list[DataFile]:
+    parts: dict[int, list[Row]] = {}
+    for row in rows:
+        parts.setdefault(row[1], []).append(row)
+    written = []
+    for partition, part in parts.items():
+        path = table.location_provider().new_data_location(f"{uuid.uuid4()}.parquet")
+        columns = [pa.array(values, pa.int64()) for values in zip(*part, strict=True)]
+        arrow = pa.Table.from_arrays(columns, schema=schema_to_pyarrow(SCHEMA))
+        with table.io.new_output(path).create(overwrite=True) as stream:
+            pq.write_table(arrow, stream)
+        written.append(WrittenFile(path, (partition,), table.spec().spec_id))
+    return data_files_from_footers(table, written)
+
+
+class WriterFailed(LakeproofError):
+    """The storage did not answer to the writer itself, before it had anything to commit."""
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """The writer's own calls, which are not the product's."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise WriterFailed(str(error)) from error
+
+
+class Scanned:
+    """The rows of a snapshot with the places where they lie."""
+
+    def __init__(self, table: Table) -> None:
+        planned = plan(table)
+        self.homes = {value.path: value for value in data_file_values(table, planned.picked)}
+        self.deleted = deleted_positions(table, planned.delete_files)
+        self.equality = [row for row in planned.delete_files.to_pylist() if row["content"] == "equality"]
+        self.rows: list[tuple[str, int, Row]] = []
+        listed = planned.delete_files.to_pylist()
+        applied = planned.files["delete_files"].to_pylist()
+        for path, deletes in zip(planned.files["path"].to_pylist(), applied, strict=True):
+            gone: set[int] = set()
+            for row in (listed[number] for number in deletes if listed[number]["content"] == "equality"):
+                gone.update(read_equality_deletes(table, row["path"], row["equality_ids"])["id"].to_pylist())
+            with table.io.new_input(path).open() as stream:
+                read = pq.read_table(pa.BufferReader(stream.read()), use_threads=False)
+            dead = set(self.deleted.get(path, np.array([], np.int64)).tolist())
+            for at, row in enumerate(zip(*(read[name].to_pylist() for name in ("id", "p", "v")), strict=True)):
+                if at not in dead and row[0] not in gone:
+                    self.rows.append((path, at, row))
+
+    def found(self, key: int) -> list[tuple[str, int, Row]]:
+        return [each for each in self.rows if each[2][0] == key]
+
+
+def scanned(table: Table) -> Scanned | None:
+    """The rows; `None`: somebody expired the snapshot meanwhile, so that the head must be read anew."""
+    try:
+        with writing():
+            return Scanned(table)
+    except FileNotFoundError:
+        return None
+    except InvalidInput as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        raise
+
+
+@dataclass
+class Command_:
+    """One thing that an actor does; `number` is written into the snapshot that it makes."""
+
+    number: int
+    on = "default.t"
+
+    def apply(self, rows: Rows) -> Rows:
+        """The table's rows after the command."""
+        return rows
+
+    def run(self, catalog: Catalog, name: str) -> Committed | None:
+        """The command, run; `None`: there was nothing to do."""
+        raise NotImplementedError
+
+    @property
+    def told(self) -> dict[str, str]:
+        return {OP: str(self.number)}
+
+    def options(self) -> operations.Options:
+        return operations.Options(command_id=f"command-{self.number}", summary=self.told)
+
+
+@dataclass
+class Insert(Command_):
+    """INSERT of rows."""
+
+    rows: tuple[Row, ...]
+
+    def apply(self, rows: Rows) -> Rows:
+        return rows | {row[0]: row for row in self.rows}
+
+    def run(self, catalog: Catalog, name: str) -> Committed | None:
+        table = tables.load_table(catalog, name)
+        files = write(table, self.rows)
+        with removed(table, files):
+            return operations.append(table, files, self.options())
+
+
+@dataclass
+class OverwritePartition(Command_):
+    """INSERT OVERWRITE of the partition in which the rows lie."""
+
+    rows: tuple[Row, ...]
+
+    def apply(self, rows: Rows) -> Rows:
+        here = self.rows[0][1]
+        return {key: row for key, row in rows.items() if row[1] != here} | {row[0]: row for row in self.rows}
+
+    def run(self, catalog: Catalog, name: str) -> Committed | None:
+        table = tables.load_table(catalog, name)
+        files = write(table, self.rows)
+        with removed(table, files):
+            return operations.overwrite_partitions(table, files, self.options())
+
+
+@dataclass
+class DeletePartition(Command_):
+    """DELETE of whole files by their partition."""
+
+    partition: int
+
+    def apply(self, rows: Rows) -> Rows:
+        return {key: row for key, row in rows.items() if row[1] != self.partition}
+
+    def run(self, catalog: Catalog, name: str) -> Committed | None:
+        table = tables.load_table(catalog, name)
+        return operations.delete_where(table, Compare("p", "=", self.partition), self.options())
+
+
+@dataclass
+class RowLevel(Command_):
+    """DELETE or UPDATE of one key, or MERGE of a key that is inserted where it is missing."""
+
+    command: Command
+    mode: Mode
+    key: int
+    partition: int = 0
+
+    def apply(self, rows: Rows) -> Rows:
+        if self.command is Command.DELETE:
+            return {key: row for key, row in rows.items() if key != self.key}
+        if self.command is Command.UPDATE:
+            return {key: (*row[:2], self.number) if key == self.key else row for key, row in rows.items()}
+        return {self.key: (self.key, self.partition, self.number)} | rows
+
+    def run(self, catalog: Catalog, name: str) -> Committed | None:
+        mode, reruns = self.mode, 0
+        for _ in range(5 * MOST_RERUNS):
+            table = tables.load_table(catalog, name)
+            seen = scanned(table)
+            if seen is None:
+                continue
+            made = self._prepared(table, seen, mode)
+            if made is None:
+                return None
+            answer = self._committed(table, *made, reruns)
+            if isinstance(answer, Committed):
+                return answer
+            reruns, mode = reruns + 1, answer.mode or self.mode
+        raise CommitConflict("the head could not be read")
+
+    def _prepared(self, table: Table, seen: Scanned, mode: Mode) -> tuple[TableChange, NewFiles] | None:
+        targets = seen.found(self.key)
+        if self.command is Command.MERGE and targets:
+            return None
+        if self.command is not Command.MERGE and not targets:
+            return None
+        head = table.current_snapshot()
+        base = TableChange(
+            self.command,
+            mode,
+            Isolation.SERIALIZABLE,
+            command_id=f"command-{self.number}",
+            scan_snapshot=None if head is None else head.snapshot_id,
+            scan_sequence_number=table.metadata.next_sequence_number() - 1,
+            conflict_filter=Compare("id", "=", self.key),
+        )
+        new = [] if self.command is Command.DELETE else [(*row[:2], self.number) for _, _, row in targets]
+        if self.command is Command.MERGE:
+            new = [(self.key, self.partition, self.number)]
+        files = write(table, new)
+        if mode is Mode.COPY_ON_WRITE and targets:
+            return _copied(table, base, seen, targets, files)
+        return _merged(table, base, seen, targets, files)
+
+    def _committed(self, table: Table, change: TableChange, files: NewFiles, reruns: int) -> Committed | RunAgain:
+        written = (*files.data_files, *files.delete_files)
+        with removed(table, written):
+            answer = commit_change(
+                table, change, files, reruns=reruns, reruns_left=reruns < MOST_RERUNS, summary=self.told
+            )
+        if isinstance(answer, RunAgain):
+            remove_files(table, [file.file_path for file in written])
+        return answer
+
+
+def _by_file(places: Iterable[tuple[str, int, Row]]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for path, at, _ in places:
+        found.setdefault(path, []).append(at)
+    return found
+
+
+def _merged(
+    table: Table, base: TableChange, seen: Scanned, targets: list[tuple[str, int, Row]], files: list[DataFile]
+) -> tuple[TableChange, NewFiles]:
+    places = _by_file(targets)
+    deletes = [
+        write_position_deletes(
+            table,
+            path,
+            np.array(at, np.int64),
+            partition=seen.homes[path].partition,
+            spec_id=seen.homes[path].spec_id,
+        )
+        for path, at in places.items()
+    ]
+    change = base._replace(
+        targets=rows_of((path, row_set(at)) for path, at in places.items()), required_data_files=tuple(places)
+    )
+    return change, NewFiles(tuple(files), tuple(deletes))
+
+
+def _copied(
+    table: Table, base: TableChange, seen: Scanned, targets: list[tuple[str, int, Row]], files: list[DataFile]
+) -> tuple[TableChange, NewFiles]:
+    places = _by_file(targets)
+    kept = {path: [each for each in seen.rows if each[0] == path and each[1] not in at] for path, at in places.items()}
+    moves, copied = [], []
+    for path, rows in kept.items():
+        if rows:
+            (file,) = write(table, [row for _, _, row in rows])
+            copied.append(file)
+            moves.append(Move(path, row_set([at for _, at, _ in rows]), file.file_path, 0))
+    change = base._replace(
+        removed_data_files=tuple(seen.homes[path] for path in places),
+        targets=rows_of((path, row_set(at)) for path, at in places.items()),
+        kept=rows_of((path, row_set([at for _, at, _ in rows])) for path, rows in kept.items() if rows),
+        mapping=tuple(moves),
+    )
+    return change, NewFiles((*files, *copied))
+
+
+@dataclass
+class Compact(Command_):
+    """All files of one partition become one."""
+
+    partition: int
+
+    def run(self, catalog: Catalog, name: str) -> Committed | None:
+        for _ in range(MOST_RERUNS):
+            table = tables.load_table(catalog, name)
+            seen = scanned(table)
+            if seen is None:
+                continue
+            made = self._prepared(table, seen)
+            if made is None:
+                return None
+            files = made[1].data_files
+            with removed(table, files):
+                answer = commit_change(table, *made, reruns_left=True, summary=self.told)
+            if isinstance(answer, Committed):
+                return answer
+            remove_files(table, [file.file_path for file in files])
+        raise CommitConflict("the compaction gave up")
+
+    def _prepared(self, table: Table, seen: Scanned) -> tuple[TableChange, NewFiles] | None:
+        homes = [home for home in seen.homes.values() if home.partition == (self.partition,)]
+        head = table.current_snapshot()
+        if len(homes) < 2 or head is None or seen.equality:
+            return None
+        rows = [each for home in homes for each in seen.rows if each[0] == home.path]
+        files = write(table, [row for _, _, row in rows])
+        kept, start, moves = _by_file(rows), 0, []
+        for path, at in kept.items():
+            moves.append(Move(path, row_set(at), files[0].file_path, start))
+            start += len(at)
+        change = TableChange(
+            Command.REWRITE,
+            command_id=f"command-{self.number}-{uuid.uuid4()}",
+            scan_snapshot=head.snapshot_id,
+            scan_sequence_number=head.sequence_number or 0,
+            removed_data_files=tuple(homes),
+            kept=rows_of((path, row_set(at)) for path, at in kept.items()),
+            mapping=tuple(moves),
+        )
+        return change, NewFiles(tuple(files))
+
+
+@dataclass
+class RewriteManifests(Command_):
+    """The same files through other manifests."""
+
+    def run(self, catalog: Catalog, name: str) -> Committed | None:
+        rewrite_manifests(tables.load_table(catalog, name))
+        return None
+
+
+def removed(table: Table, files: Iterable[DataFile]) -> Any:
+    """As a writer does it: what was certainly not committed leaves no file behind."""
+    return removed_if_refused(lambda: remove_files(table, [file.file_path for file in files]))

@@ -1,0 +1,67 @@
+"""The real commit in a simulated world: hundreds of schedules hold, and every wrong variant is found.
+
+`LAKEPROOF_SCHEDULES` says how many schedules are run (500 by default). A seed that fails is printed with its run;
+`python tools/simulate.py SEED` runs it again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from itertools import islice
+
+import pytest
+from schedules import Found, run, scheduled
+from wrong_variants import VARIANTS, Variant, patched
+
+from lakeproof.errors import CommitConflict, CommitUnknown, InvalidInput, Unavailable
+
+pytestmark = pytest.mark.slow
+SCHEDULES = int(os.environ.get("LAKEPROOF_SCHEDULES", "500"))
+PARTS = 4
+LONGEST_SEARCH = 400
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_schedule_breaks_a_table(part: int) -> None:
+    for seed in range(part, SCHEDULES, PARTS):
+        found = run(scheduled(seed))
+        assert not found.faults, found.told()
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_a_wrong_variant_is_found(variant: Variant) -> None:
+    with patched(variant):
+        of_theme = (seed for seed in range(10**6) if scheduled(seed).theme == variant.theme)
+        assert any(run(scheduled(seed)).faults for seed in islice(of_theme, LONGEST_SEARCH)), variant.says
+
+
+def test_there_are_twelve_wrong_variants_and_each_is_another() -> None:
+    assert len({variant.says for variant in VARIANTS}) == len(VARIANTS) == 12
+
+
+def without_run_number(found: Found) -> list[str]:
+    return [re.sub(r"mem://\d+-\d+", "mem:", line) for line in found.log]
+
+
+@pytest.mark.parametrize("seed", [2, 11, 17, 43])
+def test_a_seed_is_one_run(seed: int) -> None:
+    first, second = (without_run_number(run(scheduled(seed))) for _ in range(2))
+    assert first == second
+
+
+def test_every_fault_and_every_end_happens() -> None:
+    """A world in which nothing goes wrong proves nothing."""
+    faults: Counter[str] = Counter()
+    ends: Counter[str] = Counter()
+    for seed in range(120):
+        found = run(scheduled(seed))
+        faults.update(each for outcome in found.outcomes for each in outcome.faults)
+        faults.update(line.split(" of ")[0] for line in found.log if line.startswith("a late request"))
+        ends.update("dead" if each.crashed else type(each.error).__name__ for each in found.outcomes)
+    swaps = {f"swap: {fault}" for fault in ("late", "lost", "fail", "busy", "crash late", "crash after")}
+    storage = {"read: fail", "get: fail", "put: fail", "put: lost", "delete: fail", "delete: lost", "get: crash"}
+    assert swaps | storage | {"a late request"} <= set(faults), faults
+    told = {error.__name__ for error in (CommitConflict, CommitUnknown, InvalidInput, Unavailable)}
+    assert {"NoneType", "dead"} | told - {"CommitConflict"} <= set(ends), ends
