@@ -216,7 +216,10 @@ def _upserted(base: TableChange, command: RowCommand, added: tuple[Row, ...], sh
     """A streaming engine's upsert: an equality delete of the keys, and the new rows."""
     key = shape.columns[0]
     keys = tuple(dict.fromkeys((row[0],) for row in added))
-    delete = DeleteFile("+e", DeleteContent.EQUALITY, positions=(), equality_columns=(key,), equality_values=keys)
+    bounds = (bounds_of(key, [values[0] for values in keys]),)
+    delete = DeleteFile(
+        "+e", DeleteContent.EQUALITY, positions=(), equality_columns=(key,), equality_values=keys, bounds=bounds
+    )
     change = base._replace(added_data_files=(new_file(0, added, shape),), added_delete_files=(delete,))
     return Written(change, (tuple(None for _ in added),))
 
