@@ -66,17 +66,19 @@ def _advised(verdict: Verdict, policy: Policy, parts: list[Part], limits: Limits
     """The verdict with what would help, and which pairs stop each other, each told as soon as it is there."""
     found_pairs: list[Pair] = []
     found_proposals: list[Proposal] = []
+    late: list[str] = []
     for part in parts:
         if part.worst is not None:
             share = limits._replace(clock=limits.clock.part(0.75))
             for proposal in proposals(part.ready.jobs, policy, part.worst, share):
                 found_proposals.append(proposal)
                 listener.proposal(proposal)
+            late += ["the time was up before every change was tried"] if share.clock.over else []
     for part in parts:
         for pair in pairs(part.ready, policy, limits):
             found_pairs.append(pair)
             listener.pair(pair)
-    late = ["the time was up before every pair and every change was tried"] if limits.clock.over else []
+    late += ["the time was up before every pair was tried"] if limits.clock.over else []
     more = {
         "pairs": [pair.to_json() for pair in found_pairs],
         "proposals": [proposal.to_json() for proposal in found_proposals],

@@ -19,7 +19,7 @@ from lakeproof.commit.policy import Policy
 from lakeproof.jobs.model import Beginning, Space, beginnings, space_of
 from lakeproof.jobs.preparing import First, Prepared
 
-DEFAULT_SECONDS = 60.0
+DEFAULT_SECONDS = 50.0
 FEW_WRITERS = 3
 """Up to so many writers are explored together at once."""
 

@@ -13,7 +13,7 @@ from lakeproof.jobs.reading import parts_of, read_jobs
 from lakeproof.jobs.searching import Clock, Limits, covered
 from lakeproof.jobs.text import taken_apart
 
-SECONDS = 6.0
+SECONDS = 10.0
 """The time of this process that a file may take, before the answer is «unknown»."""
 
 
