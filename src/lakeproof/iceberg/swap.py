@@ -54,7 +54,12 @@ def loaded(catalog: Catalog, name: Identifier) -> Table:
     if location is None:
         raise NoSuchTableError(f"Table does not exist: {'.'.join(name)}")
     bare = load_file_io(catalog.properties, location)
-    metadata = _recent.get(location, lambda: FromInputFile.table_metadata(bare.new_input(location)))
+    try:
+        metadata = _recent.get(location, lambda: FromInputFile.table_metadata(bare.new_input(location)))
+    except FileNotFoundError:  # dropped as an old version between our two looks
+        if _pointer(catalog, name) == location:
+            raise
+        return loaded(catalog, name)
     io = load_file_io({**catalog.properties, **metadata.properties}, location)
     return Table(tuple(name), metadata, location, io, catalog)
 
