@@ -22,7 +22,7 @@ def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
     checks = writer.checks(change)
     snapshot = event.snapshot._replace(command_id=change.command_id) if me else event.snapshot
     window = follow(change, own.window, snapshot, checks, setup.shape)
-    conflict = lasting_conflict(change, window, checks)  # the names of files that are gone are forgotten
+    conflict = lasting_conflict(window, checks)
     if conflict and _is_settled(writer, own, window):
         return Conflicted(own.command, own.group, conflict.check, own.turn)
     window = window._replace(conflict=conflict)
