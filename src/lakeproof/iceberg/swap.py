@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io import load_file_io
@@ -72,8 +73,10 @@ def known(catalog: Catalog, name: Identifier) -> bool:
 
 
 def refreshed(table: Table) -> Table:
-    """The table at its newest metadata; the same object where nobody has changed it."""
+    """The table at its newest metadata; the same object where nobody has changed it, or where no catalog has it."""
     catalog = table.catalog
+    if isinstance(catalog, NoopCatalog):
+        return table
     if isinstance(catalog, SqlCatalog) and _pointer(catalog, table.name()) == table.metadata_location:
         return table
     return loaded(catalog, table.name())
