@@ -228,7 +228,8 @@ def _summary(trace: Trace, found: Sequence[PropertyVerdict], shortest: bool) -> 
         said = [f"{about}{', the shortest way there' if shortest and movers else ''}."]
     alone = [property.alone for property in found if property.alone is not None]
     if alone and len(movers) > 1 and not any(alone):
-        said.append("No single process gets there while the others rest.")
+        race = f"It takes a race between {several(movers)}." if "jobs" in trace.parameters else ""
+        said.append(race or "No single process gets there while the others rest.")
     elif alone and all(alone):
         said.append("A single process gets there while no other moves.")
     return said
