@@ -13,6 +13,7 @@ from lakeproof.commit.checks import (
     NEWEST_ONLY,
     ROW_CHECKS,
     SNAPSHOT_CHECKS,
+    WINDOW_CHECKS,
     Part,
     describe,
 )
@@ -135,6 +136,8 @@ def _looks_at(name: str) -> str:
         return "the change itself"
     if name in HEAD_CHECKS:
         return "the head"
+    if name in WINDOW_CHECKS:
+        return "the lineage of the unseen snapshots"
     part = {**SNAPSHOT_CHECKS, **NEWEST_ONLY}[name][1]
     named = [field.replace("_", " ") for field in PARTS if getattr(part, field)]
     which = "the newest unseen snapshot" if name in NEWEST_ONLY else "each unseen snapshot"

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from lakeproof.commit.checks import describe
 from lakeproof.commit.policy_text import named_policy
-from lakeproof.models.iceberg.matrix import KINDS, LAYOUTS, Cell, cells
-from lakeproof.models.iceberg.necessity import Necessity, necessities
+from lakeproof.models.questions.matrix import KINDS, LAYOUTS, Cell, cells
+from lakeproof.models.questions.necessity import Necessity, necessities
 
 BLOCK = re.compile(r"(<!-- (?P<what>matrix|necessity): (?P<policy>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 MARKS = {"both_commit": "✓", "rerun": "↻", "conflict": "✗", "anomaly": "‼"}

@@ -53,6 +53,7 @@ NEXT = {
     "InvalidInput": "fix the call",
     "CommitConflict": "run the command again: it must read again",
     "CommitRejected": "try again: nothing was written",
+    "Unavailable": "try later: nothing was committed",
     "CommitUnknown": "look whether the snapshot is there; retry nothing, remove nothing before",
     "ModelError": "mend the model",
 }

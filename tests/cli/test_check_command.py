@@ -78,7 +78,7 @@ def test_jobs_are_answered_with_pairs_and_proposals(capsys: pytest.CaptureFixtur
     assert code == 1
     assert {"jobs": ["stream", "privacy"], "checks": ["no_new_delete_files"], "outcome": "abort"} in found["pairs"]
     assert found["proposals"][0]["change"] == "'write.delete.isolation-level' = 'serializable'"
-    assert found["cautiously"]
+    assert found["cautious"]
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,18 @@ def test_an_adjusted_change_keeps_its_equality_deletes() -> None:
 # ---------------------------------------------------------------- format v3
 
 
+def test_two_vectors_of_one_file_in_one_change_become_one() -> None:
+    def vector(name: str, path: str, rows: int) -> DeleteFile:
+        return DeleteFile(name, DeleteContent.VECTOR, positions=((path, rows),))
+
+    mine = (vector("v1", "f", 0b01), vector("v2", "g", 0b1), vector("v3", "f", 0b10))
+    _, snapshot = after(change(Command.DELETE, added_delete_files=mine), policy=ICEBERG_SPARK, shape=V3)
+    assert [(d.path, d.positions) for d in snapshot.added_delete_files] == [
+        ("v1", (("f", 0b11),)),
+        ("v2", (("g", 0b1),)),
+    ]
+
+
 def test_in_v3_a_vector_takes_in_the_older_deletes_of_its_file() -> None:
     older = position_delete(5, rows=0b01)._replace(content=DeleteContent.VECTOR)
     other = position_delete(6, path="g")._replace(content=DeleteContent.VECTOR)

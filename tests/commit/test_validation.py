@@ -25,7 +25,7 @@ from lakeproof.commit import (
 )
 from lakeproof.commit.policy import ICEBERG_SPARK, LAKEPROOF
 from lakeproof.filters import ALWAYS, Compare
-from lakeproof.format import DeleteFile, Operation, Snapshot, TableState
+from lakeproof.format import Bounds, DataFile, DeleteContent, DeleteFile, Operation, Snapshot, TableState
 
 MINE = DeleteFile("mine", positions=at(f=[0]))
 MOR_DELETE = change(Command.DELETE, added_delete_files=(MINE,), required_data_files=("f",))
@@ -170,3 +170,40 @@ def test_what_follows_a_conflict(policy: Any, more: dict[str, bool], expected: t
 def test_a_commit_without_row_checks_is_as_it_was_written() -> None:
     assert answered(change(Command.DELETE), policy=ICEBERG_SPARK) == Commit()
     assert answered(change(Command.DELETE)) == CommitWith(at(f=[0]))
+
+
+# ---------------------------------------------------------------- equality deletes by column ranges
+
+
+def _column(lower: Any, upper: Any, **more: bool) -> Bounds:
+    return Bounds("k", lower, upper, **{"has_nulls": False, **more})
+
+
+@pytest.mark.parametrize(
+    ("deletes", "data", "conflicts"),
+    [
+        pytest.param(_column(5, 9), _column(1, 4), False, id="above"),
+        pytest.param(_column(5, 9), _column(10, 12), False, id="below"),
+        pytest.param(_column(5, 9), _column(9, 12), True, id="they touch"),
+        pytest.param(_column(5, 9, has_nulls=True), _column(1, 4, has_nulls=True), True, id="null is in both"),
+        pytest.param(Bounds("k", has_values=False), _column(1, 4), False, id="deletes null alone, and there is none"),
+        pytest.param(_column(5, 9), Bounds("k", has_values=False), False, id="all null, and null is not deleted"),
+        pytest.param(_column(None, None), _column(1, 4), True, id="nobody knows the range"),
+        pytest.param(_column(5, 9), _column("a", "b"), True, id="ranges of two types"),
+        pytest.param(_column(5.0, 9.0), _column(1.0, 4.0), True, id="NaN may be in both, and bounds leave it out"),
+        pytest.param(_column(5.0, 9.0, has_nans=False), _column(1.0, 4.0), False, id="NaN is not deleted"),
+        pytest.param(Bounds("other", 5, 9, has_nulls=False), _column(1, 4), True, id="of another column"),
+    ],
+)
+def test_an_equality_delete_concerns_files_whose_range_it_meets(
+    deletes: Bounds, data: Bounds, *, conflicts: bool
+) -> None:
+    mine = DataFile("f", bounds=(data,), record_count=1)
+    by_value = DeleteFile(
+        "e", DeleteContent.EQUALITY, positions=None, equality_columns=("k",), equality_values=None, bounds=(deletes,)
+    )
+    seen = snapshot(2)._replace(operation=Operation.OVERWRITE, added_delete_files=(by_value,))
+    wanted = change(Command.UPDATE, mode=COW, targets=(), removed_data_files=(mine,))
+    checks = check_list(("no_new_deletes_for_data_files",))
+    found = followed_all(wanted, [seen], checks, SHAPE)
+    assert (found.conflict is not None) is conflicts

@@ -23,7 +23,7 @@ from sqlalchemy import create_engine, text
 
 from lakeproof.errors import CommitUnknown
 from lakeproof.iceberg.catalogs import open_catalog
-from lakeproof.iceberg.commit import LOOKING, METADATA_WRITTEN, Committed
+from lakeproof.iceberg.commit import ATTEMPTING, LOOKING, METADATA_WRITTEN, Committed
 from lakeproof.iceberg.expire import expire_snapshots
 from lakeproof.iceberg.operations import Options, append
 from lakeproof.iceberg.orphans import remove_orphan_files
@@ -148,18 +148,14 @@ def orphans(table: Table) -> list[str]:
     return sorted(Path(path).suffix for path in found)
 
 
-def cut_during_commit(lake: Lake, refuses: bool = False) -> Callable[[str], None]:
+def cut_during_commit(lake: Lake) -> Callable[[str], None]:
     """A watcher that lets the first COMMIT be slow, and cuts the connection in its middle."""
     left = [True]
-
-    def cut() -> None:
-        lake.proxy.refuses = refuses
-        lake.proxy.cut()
 
     def hook(phase: str) -> None:
         if phase == METADATA_WRITTEN and left:
             left.pop()
-            threading.Timer(CUT_S, cut).start()
+            threading.Timer(CUT_S, lake.proxy.cut).start()
 
     return hook
 
@@ -226,8 +222,18 @@ def test_a2_an_expiry_behind_a_late_request_does_not_let_it_commit_twice(lake: L
 
 def test_a3_when_nobody_can_look_the_outcome_is_unknown_and_nothing_is_removed(lake: Lake) -> None:
     before = files_below(lake.table.location())
+    cut, attempts = cut_during_commit(lake), []
+
+    def hook(phase: str) -> None:
+        cut(phase)
+        if phase == ATTEMPTING:
+            attempts.append(phase)
+            if len(attempts) == 2:
+                lake.proxy.refuses = True
+                lake.proxy.cut()
+
     with pytest.raises(CommitUnknown, match="look for snapshot"):
-        lake.insert(2, on_phase=cut_during_commit(lake, refuses=True))
+        lake.insert(2, on_phase=hook)
     assert lake.rows() == [(1, "x")]  # as yet
     table = lake.arrived()
     assert lake.rows() == [(1, "x"), (2, "x")]

@@ -34,8 +34,8 @@ FAST = {"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "20", "comm
 CALM, USUAL, STORM, LATE, CRASHES = range(5)
 WEATHER = (
     Weather(turn=0.4),
-    Weather(swap=0.15, read=0.02, storage=0.003, crash=0.002),
-    Weather(swap=0.5, read=0.05, storage=0.003, crash=0.002, arrival=0.15),
+    Weather(swap=0.15, read=0.02, storage=0.008, crash=0.002),
+    Weather(swap=0.5, read=0.05, storage=0.008, crash=0.002, arrival=0.15),
     Weather(swap=0.5, read=0.01, turn=0.5, arrival=0.2),
     Weather(storage=0.04, crash=0.01),
 )

@@ -15,7 +15,7 @@ import pytest
 from schedules import Found, run, scheduled
 from wrong_variants import VARIANTS, Variant, patched
 
-from lakeproof.errors import CommitConflict, CommitUnknown, InvalidInput, Unavailable
+from lakeproof.errors import CommitUnknown, InvalidInput, Unavailable
 
 pytestmark = pytest.mark.slow
 SCHEDULES = int(os.environ.get("LAKEPROOF_SCHEDULES", "500"))
@@ -55,13 +55,14 @@ def test_every_fault_and_every_end_happens() -> None:
     """A world in which nothing goes wrong proves nothing."""
     faults: Counter[str] = Counter()
     ends: Counter[str] = Counter()
-    for seed in range(120):
-        found = run(scheduled(seed))
+    stormy = (each for each in map(scheduled, range(10**6)) if each.weather.storage or each.weather.swap > 0.4)
+    for schedule in islice(stormy, 100):
+        found = run(schedule)
         faults.update(each for outcome in found.outcomes for each in outcome.faults)
         faults.update(line.split(" of ")[0] for line in found.log if line.startswith("a late request"))
         ends.update("dead" if each.crashed else type(each.error).__name__ for each in found.outcomes)
     swaps = {f"swap: {fault}" for fault in ("late", "lost", "fail", "busy", "crash late", "crash after")}
-    storage = {"read: fail", "get: fail", "put: fail", "put: lost", "delete: fail", "delete: lost", "get: crash"}
+    storage = {"read: fail", "get: fail", "put: fail", "put: lost", "list: fail", "get: crash"}
     assert swaps | storage | {"a late request"} <= set(faults), faults
-    told = {error.__name__ for error in (CommitConflict, CommitUnknown, InvalidInput, Unavailable)}
-    assert {"NoneType", "dead"} | told - {"CommitConflict"} <= set(ends), ends
+    told = {error.__name__ for error in (CommitUnknown, InvalidInput, Unavailable)}
+    assert {"NoneType", "dead"} | told <= set(ends), ends

@@ -74,9 +74,9 @@ class Statistics:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
-    """The answer of `check`."""
+    """The answer of `check`. `more`: what its caller found out beside the search, as JSON prints it."""
 
     model: str
     parameters: Mapping[str, Any]
@@ -96,6 +96,14 @@ class Verdict:
     reductions: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
     seconds_in: Mapping[str, float] = field(default_factory=dict)  # of the fast engine: expand, dedup, model
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        first = self.first_violation
+        depth = f" after {first.depth} steps" if first is not None and first.depth is not None else ""
+        why = f": {first.name}{depth}" if first is not None and self.verdict == "violated" else ""
+        about = self.parameters.get("jobs", self.model)
+        return f"<Verdict {about}: {self.verdict}{why}, {self.states:,} states>"
 
     @property
     def unreached(self) -> tuple[str, ...]:
@@ -140,4 +148,5 @@ class Verdict:
             "notes": list(self.notes),
             "seconds_in": {name: round(seconds, 4) for name, seconds in self.seconds_in.items()},
             "seed": self.seed,
+            **self.more,
         }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lakeproof.audit import Audit, audit
 from lakeproof.audit.findings import KINDS
-from lakeproof.cli.check import read_policy
+from lakeproof.cli.files import read_policy
 from lakeproof.cli.output import DIFFERS, DONE, console, print_json
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.at_rest import is_place, table_at

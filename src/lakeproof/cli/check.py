@@ -11,23 +11,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lakeproof.checker import Model, Trace, Verdict, check, load_model, to_itf
-from lakeproof.cli.engines import add_engine_arguments, explored, refuse_spark_options
-from lakeproof.cli.output import DIFFERS, DONE, UNKNOWN, console, print_json
+from lakeproof.cli import check_jobs
+from lakeproof.cli.engines import add_engine_arguments, explored
+from lakeproof.cli.files import read, read_policy, write
+from lakeproof.cli.output import DONE, EXIT, console, print_json
 from lakeproof.commit import POLICIES, Policy
-from lakeproof.commit.policy_text import named_policy, policy_from_text
 from lakeproof.errors import InvalidInput
-from lakeproof.jobs.answers import Answered, answered
-from lakeproof.jobs.reading import Jobs, read_jobs
-from lakeproof.jobs.text import taken_apart
 from lakeproof.models import iceberg, paimon
 from lakeproof.models.iceberg.telling import told
 from lakeproof.models.parameter_values import unknown
 from lakeproof.report import page
 from lakeproof.report.notebook import install
-from lakeproof.report.terminal import ProgressBar, print_verdict
+from lakeproof.report.terminal import print_verdict
 from lakeproof.scenarios.from_trace import scenario_text
 
-EXIT = {"holds": DONE, "violated": DIFFERS, "unknown": UNKNOWN}
 _LATER = {"delta": "Delta Lake", "hudi": "Apache Hudi"}
 
 
@@ -64,7 +61,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", metavar="F.html", help="write the counterexample as a page")
     parser.add_argument("--itf", metavar="F.json", help="write the trace as ITF")
     parser.add_argument("--scenario", metavar="F.txt", help="write the trace as a scenario file")
+    parser.add_argument("--junit", metavar="F.xml", help="of a jobs file: the answer as a JUnit report")
+    parser.add_argument("--sarif", metavar="F.sarif", help="of a jobs file: the answer for code scanning")
     parser.add_argument("--parameters", action="store_true", help="list the model's parameters and presets")
+    parser.add_argument("-v", "--verbose", action="store_true", help="of a jobs file: every change of every step")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
@@ -73,12 +73,15 @@ def run(args: argparse.Namespace) -> int:
     if args.parameters:
         return _list_parameters(args.model)
     if args.model.endswith(".sql"):
-        return run_jobs(args)
+        return check_jobs.run(args)
+    if args.junit or args.sarif:
+        flag = "--junit" if args.junit else "--sarif"
+        raise InvalidInput("Only the check of a jobs file is reported to other programs", place=flag)
     subject = subject_of(args.model, parameters_of(args.set), args.policy, args.require)
-    text = _read(args.model) if args.model.endswith(".py") else ""
+    text = read(args.model) if args.model.endswith(".py") else ""
     verdict = explored(args, subject.model, subject.source, version_of_model=text)
     verdict = with_told_traces(verdict, subject)
-    _write_files(args, subject, verdict)
+    write_files(args, subject, verdict)
     if args.json:
         print_json({**verdict.to_json(), "policy": subject.policy})
     else:
@@ -86,60 +89,11 @@ def run(args: argparse.Namespace) -> int:
     return EXIT[verdict.verdict]
 
 
-def run_jobs(args: argparse.Namespace) -> int:
-    """Check a file of SQL jobs and print what was found."""
-    if args.set:
-        raise InvalidInput("A file of jobs has no parameters", place=f"--set {args.set[0]}", hint="change the file")
-    if args.engine == "spark":
-        raise InvalidInput("A file of jobs is explored in this process", place="--engine spark", hint="leave it out")
-    refuse_spark_options(args)
-    jobs = read_jobs(taken_apart(_read(args.model), name=args.model))
-    policy = read_policy(args.policy or jobs.policy or "lakeproof")
-    limits = {"max_states": args.max_states, "max_seconds": args.max_seconds, "first": args.first}
-    with ProgressBar() as progress:
-        answer = answered(jobs, policy, progress=progress, reductions=args.reductions == "on", **limits)
-    model = answer.beginning.model
-    subject = Subject(model, lambda: model, policy.name, lambda trace: told(answer.beginning.told, trace))
-    verdict = with_told_traces(answer.verdict, subject)
-    _write_files(args, subject, verdict)
-    if args.json:
-        print_json({**verdict.to_json(), "policy": policy.name, **jobs_json(jobs, answer)})
-    else:
-        show_jobs(jobs, answer, verdict)
-    return EXIT[verdict.verdict]
-
-
-def jobs_json(jobs: Jobs, answer: Answered) -> dict[str, Any]:
-    """What a jobs file is told beside the verdict."""
-    return {
-        "beginnings": answer.beginnings,
-        "states_of_all_beginnings": answer.states,
-        "first_rows": [[list(row) for row in rows] for rows in answer.beginning.rows],
-        "pairs": [pair.to_json() for pair in answer.pairs],
-        "proposals": [proposal.to_json() for proposal in answer.proposals],
-        "cautiously": list(jobs.notes),
-    }
-
-
-def show_jobs(jobs: Jobs, answer: Answered, verdict: Verdict) -> None:
-    """The answer to a jobs file, for people."""
-    out = console()
-    print_verdict(out, verdict)
-    out.print(f"\n{answer.beginnings} first tables tried, {answer.states} states in all", markup=False)
-    for note in jobs.notes:
-        out.print(f"cautiously: {note}", markup=False)
-    for pair in answer.pairs:
-        what = "abort" if pair.aborts else "run again"
-        out.print(f"{pair.first} and {pair.second} can make each other {what}: {', '.join(pair.checks)}", markup=False)
-    if answer.proposals:
-        out.print("\nEach of these changes alone removes every anomaly (checked):")
-    for proposal in answer.proposals:
-        out.print(f"  {proposal.change}   ({proposal.states} states)", markup=False)
-
-
 def checked(name: str, policy: str | None, parameters: Mapping[str, str]) -> Verdict:
-    """The verdict on a model, its traces told."""
+    """The verdict on a model or a jobs file, its traces told."""
     install()
+    if name.endswith(".sql"):
+        return check_jobs.checked(name, policy, parameters)
     subject = subject_of(name, parameters, policy)
     return with_told_traces(check(subject.model), subject)
 
@@ -177,16 +131,6 @@ def iceberg_subject(parameters: Mapping[str, str], policy: Policy) -> Subject:
     )
 
 
-def read_policy(word: str) -> Policy:
-    """A policy by name, or from a file."""
-    if not word.endswith(".toml"):
-        return named_policy(word)
-    try:
-        return policy_from_text(Path(word).read_text(encoding="utf-8"), place=word)
-    except OSError as error:
-        raise InvalidInput(f"The policy file cannot be read: {error.strerror}", place=word) from None
-
-
 def with_told_traces(verdict: Verdict, subject: Subject) -> Verdict:
     """The verdict with every trace told as its model tells it."""
     properties = tuple(p if p.trace is None else p._replace(trace=subject.told(p.trace)) for p in verdict.properties)
@@ -198,39 +142,26 @@ def show(verdict: Verdict) -> None:
     print_verdict(console(), verdict)
 
 
-def _write_files(args: argparse.Namespace, subject: Subject, verdict: Verdict) -> None:
+def write_files(args: argparse.Namespace, subject: Subject, verdict: Verdict) -> None:
+    """The trace and the page, where they are asked for."""
     wanted = [(flag, getattr(args, flag)) for flag in ("itf", "scenario") if getattr(args, flag)]
     first = verdict.first_violation
     if wanted and (first is None or first.trace is None):
         print(f"no property is violated, so nothing was written to {wanted[0][1]}", file=sys.stderr)
     elif first is not None and first.trace is not None:
         if args.itf:
-            _write(args.itf, to_itf(first.trace))
+            write(args.itf, to_itf(first.trace))
         if args.scenario:
             if subject.scenario is None:
                 raise InvalidInput(
                     "Only traces of the Iceberg model can be scenarios", place=f"--scenario {args.scenario}"
                 )
-            _write(args.scenario, subject.scenario(first.trace, f"{first.name} is violated"))
+            write(args.scenario, subject.scenario(first.trace, f"{first.name} is violated"))
     if args.report:
         try:
             page.write(args.report, verdict)
         except OSError as error:
             raise InvalidInput(f"The page cannot be written: {error.strerror}", place=args.report) from None
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"The file cannot be read: {error.strerror}", place=path) from None
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"The file cannot be written: {error.strerror}", place=path) from None
 
 
 def parameters_of(words: list[str]) -> dict[str, str]:

@@ -6,16 +6,19 @@ import argparse
 from pathlib import Path
 
 from lakeproof.checker import Model, Trace, from_itf
-from lakeproof.cli.check import parameters_of, read_policy, subject_of
+from lakeproof.cli.check import parameters_of, subject_of
+from lakeproof.cli.check_jobs import jobs_in
+from lakeproof.cli.files import read_policy
 from lakeproof.cli.output import DONE, console
 from lakeproof.errors import InvalidInput
+from lakeproof.jobs.answers import first_beginning
 from lakeproof.models import iceberg
 from lakeproof.report import explorer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("model", metavar="MODEL", help="iceberg, paimon, or the path of your own model.py")
+    parser.add_argument("model", metavar="MODEL", help="iceberg, paimon, a file of SQL jobs, or your own model.py")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter or preset=NAME")
     parser.add_argument("--policy", metavar="NAME|FILE.toml", help="the policy of the writers")
     parser.add_argument("--trace", metavar="F.json", help="start from this ITF trace")
@@ -44,6 +47,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _model(args: argparse.Namespace) -> Model:
     parameters = parameters_of(args.set)
+    if args.model.endswith(".sql"):
+        if parameters:
+            raise InvalidInput("A file of jobs has no parameters", place=f"--set {args.set[0]}", hint="change the file")
+        jobs = jobs_in(args.model)
+        return first_beginning(jobs, read_policy(args.policy or jobs.policy or "lakeproof")).told
     if args.model != "iceberg":
         return subject_of(args.model, parameters, args.policy).model
     config = iceberg.configured(parameters, read_policy(args.policy or "lakeproof"))

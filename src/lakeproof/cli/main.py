@@ -29,6 +29,11 @@ COMMANDS: dict[str, Registered] = {
         "explore every interleaving of a model or of your SQL jobs",
         "lakeproof check iceberg --set preset=undelete",
     ),
+    "jobs": Registered(
+        "jobs",
+        "make a jobs file from a dbt manifest",
+        "lakeproof jobs from-dbt target/manifest.json -o jobs.sql",
+    ),
     "matrix": Registered("matrix", "which commands get in each other's way", "lakeproof matrix --policy iceberg-spark"),
     "necessity": Registered("necessity", "what goes wrong when one check is switched off", "lakeproof necessity"),
     "audit": Registered("audit", "what happened to a recorded table, and what to do", "lakeproof audit people"),
@@ -47,6 +52,12 @@ COMMANDS: dict[str, Registered] = {
 }
 
 
+OF_EXTRAS = dict.fromkeys(
+    ("pyspark", "py4j", "pyiceberg", "pyarrow", "polars", "prompt_toolkit", "psycopg", "sqlalchemy"), "spark"
+)
+"""Packages that only some commands need, and the extra that brings them."""
+
+
 class Parser(argparse.ArgumentParser):
     """Bad arguments are bad input like any other."""
 
@@ -59,6 +70,18 @@ class Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand and give its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(arguments)
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in OF_EXTRAS:
+            raise
+        extra = OF_EXTRAS[missing]
+        said = InvalidInput(f"{missing} is not installed", hint=f"pip install 'lakeproof[{extra}]'")
+        return print_error(said, as_json="--json" in arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
     parser = parser_for(arguments)
     args = parser.parse_args(arguments)
     if not args.command:

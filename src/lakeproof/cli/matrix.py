@@ -7,10 +7,10 @@ from collections import Counter
 
 from rich.table import Table
 
-from lakeproof.cli.check import read_policy
+from lakeproof.cli.files import read_policy
 from lakeproof.cli.output import DIFFERS, DONE, console, print_json
 from lakeproof.commit import POLICIES
-from lakeproof.models.iceberg.matrix import KINDS, LAYOUTS, Cell, cells
+from lakeproof.models.questions.matrix import KINDS, LAYOUTS, Cell, cells
 
 _MARKS = {"both_commit": "✓", "rerun": "↻", "conflict": "✗", "anomaly": "‼"}
 

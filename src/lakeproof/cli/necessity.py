@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from lakeproof.cli.output import DONE, console, print_json
-from lakeproof.models.iceberg.necessity import Necessity, necessities
+from lakeproof.models.questions.necessity import Necessity, necessities
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,6 +12,8 @@ from rich.console import Console
 from lakeproof.errors import CommitConflict, CommitRejected, CommitUnknown, LakeproofError, PlacedError, Unavailable
 
 DONE, DIFFERS, BAD_INPUT, UNKNOWN = 0, 1, 2, 3
+EXIT = {"holds": DONE, "violated": DIFFERS, "unknown": UNKNOWN}
+"""The exit code of a verdict."""
 
 
 def console(*, stderr: bool = False) -> Console:

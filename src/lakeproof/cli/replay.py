@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lakeproof.checker.trace import from_itf
-from lakeproof.cli.check import read_policy
+from lakeproof.cli.files import read_policy
 from lakeproof.cli.output import DIFFERS, DONE, UNKNOWN, console, print_json
 from lakeproof.commit import Policy
 from lakeproof.commit.policy_text import named_policy

@@ -1,9 +1,9 @@
 """How a change becomes a snapshot: checks, policies, validation, the attempt. Pure; a runtime and a model obey it."""
 
-from lakeproof.commit.attempt import Attempt, Happened, Phase, heard, removable, what_became
+from lakeproof.commit.attempt import Attempt, Happened, Phase, heard, what_became
 from lakeproof.commit.change import ONLY_REMOVES, Command, Isolation, Mode, TableChange
 from lakeproof.commit.conflict import Conflict
-from lakeproof.commit.driver import Calls, Ended, call, drive
+from lakeproof.commit.driver import Ended, call, drive
 from lakeproof.commit.new_snapshot import new_snapshot
 from lakeproof.commit.policy import POLICIES, CheckList, Line, Policy, Stamp, check_list, checks_of
 from lakeproof.commit.validation import (
@@ -24,7 +24,6 @@ __all__ = [
     "AlreadyCommitted",
     "Answer",
     "Attempt",
-    "Calls",
     "CheckList",
     "Command",
     "Commit",
@@ -52,7 +51,6 @@ __all__ = [
     "heard",
     "new_snapshot",
     "open_window",
-    "removable",
     "validate",
     "what_became",
 ]

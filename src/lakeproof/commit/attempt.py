@@ -131,7 +131,7 @@ class Attempt(NamedTuple):
         return self.max_retries is not None and self.retries > self.max_retries
 
     def _while_unanswered(self) -> Attempt:
-        """Whoever was faster may have been our own try, so look; and nothing ends as «not committed»."""
+        """Whoever was faster may have been our own try, so look; and nothing ends as 'not committed'."""
         if self.phase is Phase.REFRESH:
             return self._replace(phase=Phase.LOOK)
         return self._replace(phase=Phase.UNKNOWN) if self.phase in ENDED else self

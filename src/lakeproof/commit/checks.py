@@ -8,7 +8,7 @@ cannot tell, the conflict stands.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lakeproof.commit.change import TableChange
 from lakeproof.commit.conflict import Conflict
@@ -164,7 +164,7 @@ SNAPSHOT_CHECKS: dict[str, tuple[SnapshotCheck, Part]] = {
     "deleted_data_files": (deleted_data_files, Part(removed_data_files=True)),
     "added_vectors": (added_vectors, Part(added_delete_files=True)),
 }
-"""Asked of every unseen snapshot; a «no» stays a «no» however the window grows."""
+"""Asked of every unseen snapshot; a conflict stays one however the window grows."""
 
 NEWEST_ONLY: dict[str, tuple[SnapshotCheck, Part]] = {
     "no_new_deletes_for_data_files_at_head": (no_new_deletes_for_data_files, Part(added_delete_files=True)),
@@ -255,9 +255,26 @@ def _new_deletes(change: TableChange, snapshot: Snapshot, shape: TableShape, *, 
 
 def _applies(delete: DeleteFile, data: DataFile, *, equality: bool) -> bool:
     if delete.content is DeleteContent.EQUALITY:
-        unpartitioned = not delete.partition
-        return equality and (unpartitioned or (delete.spec_id, delete.partition) == (data.spec_id, data.partition))
+        there = not delete.partition or (delete.spec_id, delete.partition) == (data.spec_id, data.partition)
+        return equality and there and _may_hit(delete, data)
     return delete.references(data.path)
+
+
+def _may_hit(delete: DeleteFile, data: DataFile) -> bool:
+    """Whether the data file may hold what an equality delete names, by ranges and nulls, as Apache Iceberg asks."""
+    there = {bounds.column: bounds for bounds in data.bounds}
+    for mine in delete.bounds:
+        other = there.get(mine.column)
+        if other is None or (mine.has_nulls and other.has_nulls):
+            continue
+        if (not mine.has_values and not other.has_nulls) or (not other.has_values and not mine.has_nulls):
+            return False
+        ends: list[Any] = [mine.lower, mine.upper, other.lower, other.upper]
+        comparable = len({type(end) for end in ends}) == 1 and ends[0] is not None
+        nans = isinstance(ends[0], float) and mine.has_nans and other.has_nans
+        if comparable and not nans and (ends[1] < ends[2] or ends[3] < ends[0]):
+            return False
+    return True
 
 
 def _conflict(name: str, snapshot: Snapshot, found: Iterable[DataFile | DeleteFile]) -> Conflict | None:

@@ -1,4 +1,4 @@
-"""A check's «no», with its evidence."""
+"""A check's refusal, with its evidence."""
 
 from __future__ import annotations
 

@@ -109,7 +109,8 @@ def added_delete_files(
 ) -> tuple[tuple[DeleteFile, ...], frozenset[str]]:
     """The delete files of the new snapshot, and the paths of those that they replace (format v3 merges vectors)."""
     if isinstance(answer, Commit):
-        return tuple(file._replace(sequence_number=sequence_number) for file in change.added_delete_files), frozenset()
+        new = _one_vector_a_file(change.added_delete_files)
+        return tuple(file._replace(sequence_number=sequence_number) for file in new), frozenset()
     equality = [file for file in change.added_delete_files if file.content is DeleteContent.EQUALITY]
     rows = rows_of((*answer.positions, *answer.carried))
     vectors = shape.format_version >= 3
@@ -123,6 +124,17 @@ def added_delete_files(
     homes = {file.path: file for file in data_files}
     written = [delete_file(path, bits, homes[path], sequence_number, vectors) for path, bits in rows if path in homes]
     return (*(file._replace(sequence_number=sequence_number) for file in equality), *written), replaced
+
+
+def _one_vector_a_file(files: tuple[DeleteFile, ...]) -> tuple[DeleteFile, ...]:
+    """The delete files with all vectors of a data file in one: a data file has at most one."""
+    found: dict[str, DeleteFile] = {}
+    for file in files:
+        of = file.positions[0][0] if file.content is DeleteContent.VECTOR and file.positions else file.path
+        known = found.get(of, file)
+        both = rows_of((*(known.positions or ()), *(file.positions or ())))
+        found[of] = file if known is file else known._replace(positions=both)
+    return tuple(found.values())
 
 
 def delete_file(path: str, rows: int, data: DataFile, sequence_number: int, vector: bool) -> DeleteFile:

@@ -1,4 +1,4 @@
-"""Which checks each engine asks of each command: the page to open for «what does a DELETE validate?».
+"""Which checks each engine asks of each command: the page to open to learn what a DELETE validates.
 
 A policy is a table: command × mode × isolation × format version → checks, and what it does beside asking: whether a
 conflict aborts the command or runs it again, whether deletes are carried over, how files are stamped and aged.

@@ -8,9 +8,9 @@ A row is named by its place in the list that is handed in; an effect never looks
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from lakeproof.commit.change import Command
+from lakeproof.commit.change import Command, Isolation, Mode
 from lakeproof.errors import LakeproofError
 from lakeproof.filters import ALWAYS, NEVER, Compare, Expression, In, IsNull, all_of, any_of, matches
 from lakeproof.format import Row, Value
@@ -76,6 +76,43 @@ class Merge(NamedTuple):
     clauses: tuple[MergeClause, ...]
 
 
+class Meaning(Protocol):
+    """What a command means, where its parts are not spelled out below but computed elsewhere."""
+
+    @property
+    def table(self) -> str:
+        """The table that it changes, in a model of several tables."""
+
+    @property
+    def mode(self) -> Mode | None:
+        """How it writes, where that is not the whole model's."""
+
+    @property
+    def isolation(self) -> Isolation | None:
+        """What it promises, where that is not the whole model's."""
+
+    @property
+    def reads(self) -> tuple[Expression, ...]:
+        """Which rows of the table it reads beside those that it writes."""
+
+    @property
+    def has_subquery(self) -> bool:
+        """Whether other rows decide what it does to a row."""
+
+    @property
+    def everything(self) -> Expression:
+        """All rows of its table."""
+
+    def targets(self, rows: Sequence[Row]) -> Expression:
+        """Which rows it may remove or rewrite; `rows` are all rows at the scan."""
+
+    def hits(self, row: Row) -> bool:
+        """Whether it removes this row; asked only of commands that remove rows and have no subquery."""
+
+    def effect(self, rows: Sequence[Row]) -> Effect:
+        """What it does to these rows."""
+
+
 class RowCommand(NamedTuple):
     """One command as its meaning: what it reads, removes, rewrites and adds."""
 
@@ -88,6 +125,7 @@ class RowCommand(NamedTuple):
     merge: Merge | None = None
     text: str = ""
     partition_columns: tuple[str, ...] = ()  # of a dynamic overwrite
+    meaning: Meaning | None = None  # then the parts above but for the command and its filter are empty
 
     def __str__(self) -> str:
         return self.text or str(self.command)
@@ -106,6 +144,8 @@ class AmbiguousMerge(LakeproofError):
 
 def effect(command: RowCommand, rows: Sequence[Row], columns: tuple[str, ...]) -> Effect:
     """What the command does to these rows."""
+    if command.meaning is not None:
+        return command.meaning.effect(rows)
     if not guarded(command, rows, columns):
         return Effect()
     match command.command:
@@ -129,8 +169,10 @@ def guarded(command: RowCommand, rows: Sequence[Row], columns: tuple[str, ...]) 
     return all(any(matches(e.where, row, columns) for row in rows) != e.negative for e in command.exists)
 
 
-def target_filter(command: RowCommand, columns: tuple[str, ...]) -> Expression:
+def target_filter(command: RowCommand, columns: tuple[str, ...], rows: Sequence[Row] = ()) -> Expression:
     """The rows that the command removes or rewrites; for a MERGE those whose key is in the source."""
+    if command.meaning is not None:
+        return command.meaning.targets(rows)
     if command.command is Command.OVERWRITE_PARTITIONS:
         at = [columns.index(name) for name in command.partition_columns]
         parts = sorted({tuple(row[i] for i in at) for row in command.rows}, key=repr)
@@ -159,8 +201,10 @@ def merge_filter(merge: Merge) -> Expression:
     return all_of(keys)
 
 
-def read_filter(command: RowCommand, columns: tuple[str, ...]) -> Expression:
+def read_filter(command: RowCommand, columns: tuple[str, ...], rows: Sequence[Row] = ()) -> Expression:
     """Every predicate by which the command reads its table: the target's, the subqueries', the SELECT's."""
+    if command.meaning is not None:
+        return any_of([command.meaning.targets(rows), *command.meaning.reads])
     parts = [target_filter(command, columns), *(guard.where for guard in command.exists)]
     if command.select is not None:
         parts.append(command.select.where)

@@ -1,4 +1,4 @@
-"""The answer to «may I commit?»: one value that a runtime and a model both obey."""
+"""The answer to 'may I commit?': one value that a runtime and a model both obey."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from lakeproof.commit.planning import Plan, conflict_filter, mode_for, replaces_
 from lakeproof.commit.policy import Policy
 from lakeproof.commit.row_command import RowCommand, effect, read_filter, target_filter
 from lakeproof.commit.validation import RunAgain
-from lakeproof.filters import any_of, applied, matches
+from lakeproof.filters import ALWAYS, any_of, applied, matches
 from lakeproof.format import (
     Bounds,
     DataFile,
@@ -64,17 +64,15 @@ def plan_of(
     table_mode: Mode,
     isolation: Isolation,
     again: RunAgain | None = None,
+    rows: Sequence[Row] = (),
 ) -> Plan:
-    """How a command commits whose meaning is known."""
+    """How a command commits whose meaning is known; `rows` are those of its scan, where other rows decide."""
     kind, columns = command.command, shape.columns
-    target, everything = target_filter(command, columns), read_filter(command, columns)
-    return Plan(
-        kind,
-        mode_for(kind, policy, table_mode, again),
-        isolation,
-        conflict_filter(kind, policy, target=target, everything=everything),
-        replaces_by_filter(kind, policy),
-    )
+    target, everything = target_filter(command, columns, rows), read_filter(command, columns, rows)
+    found = conflict_filter(kind, policy, target=target, everything=everything)
+    if command.meaning is not None and found == ALWAYS:
+        found = command.meaning.everything
+    return Plan(kind, mode_for(kind, policy, table_mode, again), isolation, found, replaces_by_filter(kind, policy))
 
 
 def written(command: RowCommand, table: TableState, shape: TableShape, plan: Plan, command_id: str) -> Written | None:
@@ -195,6 +193,7 @@ def bounds_of(column: str, values: Sequence[Value]) -> Bounds:
 
 def _reads(command: RowCommand, here: list[tuple[Place, Row]], new: dict[Place, Row | None], shape: TableShape) -> Rows:
     where = [guard.where for guard in command.exists]
+    where += command.meaning.reads if command.meaning is not None else ()
     if command.select is not None:
         where.append(command.select.where)
     if not where:
@@ -217,7 +216,10 @@ def _upserted(base: TableChange, command: RowCommand, added: tuple[Row, ...], sh
     """A streaming engine's upsert: an equality delete of the keys, and the new rows."""
     key = shape.columns[0]
     keys = tuple(dict.fromkeys((row[0],) for row in added))
-    delete = DeleteFile("+e", DeleteContent.EQUALITY, positions=(), equality_columns=(key,), equality_values=keys)
+    bounds = (bounds_of(key, [values[0] for values in keys]),)
+    delete = DeleteFile(
+        "+e", DeleteContent.EQUALITY, positions=(), equality_columns=(key,), equality_values=keys, bounds=bounds
+    )
     change = base._replace(added_data_files=(new_file(0, added, shape),), added_delete_files=(delete,))
     return Written(change, (tuple(None for _ in added),))
 

@@ -67,6 +67,7 @@ class DeleteFile(NamedTuple):
     positions: Rows | None = ()
     equality_columns: tuple[str, ...] = ()
     equality_values: tuple[Row, ...] | None = ()
+    bounds: tuple[Bounds, ...] = ()  # of the equality columns, where statistics say them
 
     def references(self, path: str) -> bool:
         """Whether this file may delete positions of that data file."""

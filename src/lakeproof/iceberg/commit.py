@@ -6,8 +6,6 @@ they make of a real table. Everything is computed anew on every try: the window,
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -41,7 +39,8 @@ from lakeproof.filters import columns_of
 from lakeproof.format import Snapshot as WindowSnapshot
 from lakeproof.iceberg.cache import ManifestCache, shared_cache
 from lakeproof.iceberg.failures import spoken
-from lakeproof.iceberg.physical import NO_FILES, NewFiles, head_state, physical_change
+from lakeproof.iceberg.patience import Patience
+from lakeproof.iceberg.physical import NO_FILES, NewFiles, described_deletes, head_state, physical_change, with_ranges
 from lakeproof.iceberg.produce import Producer
 from lakeproof.iceberg.reachable import own_files
 from lakeproof.iceberg.records import RETRIES, own_snapshot, record_of
@@ -95,18 +94,8 @@ def commit_change(
 
 def through(calls: TableCalls) -> Committed | RunAgain:
     """Go through the protocol with these calls, as patiently as the table says."""
-    table = calls.table
-    retries = table.properties.get("commit.retry.num-retries")
-    deadline = time.monotonic() + _seconds(table, "commit.retry.total-timeout-ms", 1_800_000)
-
-    def may_wait(attempt: Attempt) -> bool:
-        in_time = time.monotonic() <= deadline
-        if in_time:
-            time.sleep(_wait(table, max(attempt.retries, len(calls.tries))))
-        return in_time
-
-    attempt = Attempt(max_retries=None if retries is None else int(retries))
-    return calls.outcome(drive(attempt, calls, may_wait=may_wait))
+    patience = Patience(calls.table.properties)
+    return calls.outcome(drive(Attempt(max_retries=patience.max_retries), calls, may_wait=patience.wait))
 
 
 class _Try(NamedTuple):
@@ -136,7 +125,8 @@ class TableCalls:
         columns = columns_of(change.row_filter) if change.row_filter is not None else ()
         values = tuple(data_file_value(table, file, columns) for file in files.data_files)
         self.table, self.files, self.policy, self.branch, self.summary = table, files, policy, branch, summary
-        self.change = change._replace(added_data_files=values)
+        deletes = described_deletes(change, files)
+        self.change = change._replace(added_data_files=values, added_delete_files=deletes)
         self.reruns_left, self.on_phase, self.cache = reruns_left, on_phase, cache or shared_cache()
         self.name = ".".join(table.name())
         self.checks = checks_of(policy, change.command, change.mode, change.isolation, table.format_version)
@@ -201,9 +191,10 @@ class TableCalls:
                 self.window = tuple(with_rows(self.table, each, asked, self.shape) for each in self.window)
             asks_head = bool(self.checks.head)
             head = head_state(self.table, self.head, self.change, self.cache) if asks_head else None
+            change = with_ranges(self.table, self.head, self.change, self.window, self.cache)
         self.answer = validate(
             self.change,
-            followed_all(self.change, self.window, self.checks, self.shape, missing=self.missing),
+            followed_all(change, self.window, self.checks, self.shape, missing=self.missing),
             self.policy,
             self.checks,
             reruns_left=self.reruns_left,
@@ -312,14 +303,3 @@ def remove_files(table: Table, paths: Iterable[str]) -> None:
     for path in sorted(set(paths)):
         with suppress(Exception):
             table.io.delete(path)
-
-
-def _seconds(table: Table, name: str, default_ms: int) -> float:
-    return int(table.properties.get(name, default_ms)) / 1000
-
-
-def _wait(table: Table, retries: int) -> float:
-    """Longer after each lost swap, but no more than 16 times: a commit is short. Never in step with the others."""
-    shortest = _seconds(table, "commit.retry.min-wait-ms", 100)
-    longest = _seconds(table, "commit.retry.max-wait-ms", 60_000)
-    return float(min(longest, shortest * 2.0 ** min(retries, 4)) * random.uniform(0.1, 0.5))

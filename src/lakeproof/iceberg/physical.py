@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.manifest import DataFile as IcebergFile
-from pyiceberg.manifest import ManifestContent, ManifestFile
+from pyiceberg.manifest import DataFileContent, ManifestContent, ManifestFile
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.commit import Commit, CommitWith, Policy, TableChange, new_snapshot
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import columns_of
-from lakeproof.format import DeleteFile, TableShape, TableState
+from lakeproof.format import DeleteContent, DeleteFile, TableShape, TableState
 from lakeproof.format import Snapshot as WindowSnapshot
 from lakeproof.format.rows import position_array
 from lakeproof.iceberg.cache import ManifestCache, manifests_of
@@ -36,6 +36,16 @@ class NewFiles(NamedTuple):
 
 
 NO_FILES = NewFiles()
+
+
+def described_deletes(change: TableChange, files: NewFiles) -> tuple[DeleteFile, ...]:
+    """The delete files of a change as values, also those that their writer did not describe."""
+    known = {value.path for value in change.added_delete_files}
+    others = [file for file in files.delete_files if file.file_path not in known]
+    equality = DataFileContent.EQUALITY_DELETES
+    kinds = [DeleteContent.EQUALITY if file.content == equality else DeleteContent.POSITIONS for file in others]
+    values = (DeleteFile(f.file_path, kind, spec_id=f.spec_id) for f, kind in zip(others, kinds, strict=True))
+    return (*change.added_delete_files, *values)
 
 
 def physical_change(
@@ -76,9 +86,18 @@ def physical_change(
 
 
 def head_state(
-    table: Table, head: Snapshot | None, change: TableChange, cache: ManifestCache, *, also: tuple[str, ...] = ()
+    table: Table,
+    head: Snapshot | None,
+    change: TableChange,
+    cache: ManifestCache,
+    *,
+    also: tuple[str, ...] = (),
+    columns: Sequence[str] = (),
 ) -> TableState:
-    """The live files of the head that this change can concern: all of them if delete files may age out with it."""
+    """The live files of the head that this change can concern: all of them if delete files may age out with it.
+
+    They have the bounds of the row filter's columns, and of these.
+    """
     if head is None:
         return TableState()
     manifests = manifests_of(table.io, head)
@@ -92,13 +111,26 @@ def head_state(
         data = _live(table, [m for m in manifests if m.content == ManifestContent.DATA], cache)
         if not deletes and not by_rule:
             data = _only(data, named)
-    columns = columns_of(change.row_filter) if change.row_filter is not None else ()
+    columns = (*columns, *(columns_of(change.row_filter) if change.row_filter is not None else ()))
     return TableState(
         snapshot_id=head.snapshot_id,
         sequence_number=table.metadata.next_sequence_number() - 1,
         data_files=tuple(data_file_values(table, data, columns)),
         delete_files=delete_file_values(table, deletes, read=False),
     )
+
+
+def with_ranges(
+    table: Table, head: Snapshot | None, change: TableChange, window: Sequence[WindowSnapshot], cache: ManifestCache
+) -> TableChange:
+    """The change, whose removed files say the ranges of those columns that equality deletes of others name."""
+    named = (column for each in window for file in each.added_delete_files for column in file.equality_columns)
+    columns = tuple(dict.fromkeys(column for column in named if not column.startswith("#")))
+    if not columns or not change.removed_data_files:
+        return change
+    there = {file.path: file for file in head_state(table, head, change, cache, columns=columns).data_files}
+    removed = tuple(there.get(file.path, file) for file in change.removed_data_files)
+    return change._replace(removed_data_files=removed)
 
 
 def _live(table: Table, manifests: list[ManifestFile], cache: ManifestCache) -> list[Picked]:
@@ -126,10 +158,12 @@ def _delete_files(
 ) -> tuple[IcebergFile, ...]:
     """As the writer wrote them where its rows stayed in place, written anew where they moved."""
     by_path = {file.file_path: file for file in files.delete_files}
-    by_rows = {value.positions: by_path[value.path] for value in change.added_delete_files if value.path in by_path}
+    values = [value for value in change.added_delete_files if value.path in by_path]
+    as_written = {(value.path, value.positions): by_path[value.path] for value in values}
+    as_written |= {("", value.positions): by_path[value.path] for value in values if value.positions}
     found = []
     for value in made.added_delete_files:
-        ready = by_path.get(value.path) or by_rows.get(value.positions)
+        ready = as_written.get((value.path, value.positions)) or as_written.get(("", value.positions))
         if ready is None:
             ready = _written(table, value)
             written.append(ready.file_path)

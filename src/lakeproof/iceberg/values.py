@@ -162,6 +162,16 @@ def _fields(schema: Schema, columns: Iterable[str]) -> list[NestedField]:
     return [field for field in fields if field.field_type.is_primitive]
 
 
+def bounds_of_columns(table: Table, picked: Picked, ids: Iterable[int]) -> dict[int, list[Bounds]]:
+    """What the statistics of these files say of the columns with these ids, by id; dropped columns are left out."""
+    known = (field for number in ids if (field := _field(table, number)) is not None)
+    return {field.field_id: _column_bounds(table, picked, field) for field in known}
+
+
+def _field(table: Table, number: int) -> NestedField | None:
+    return table.schema().find_field(number) if table.schema().find_column_name(number) else None
+
+
 def _column_bounds(table: Table, picked: Picked, field: NestedField) -> list[Bounds]:
     taken, schema = pa.array(picked.rows), table.schema()
     columns = []

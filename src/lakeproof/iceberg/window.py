@@ -30,7 +30,7 @@ from lakeproof.iceberg.matching_deletes import delete_table
 from lakeproof.iceberg.recent import Recent
 from lakeproof.iceberg.records import COMMAND_ID
 from lakeproof.iceberg.segments import Picked, rows_of_spans
-from lakeproof.iceberg.values import column_name, data_file_values, partition_values
+from lakeproof.iceberg.values import bounds_of_columns, column_name, data_file_values, partition_values
 
 ADDED, DELETED = 1, 2
 PARENT = "parent-snapshot-id"
@@ -51,7 +51,7 @@ def unseen_snapshots(table: Table, *, scan_snapshot: int | None, head_snapshot: 
         return found
     try:
         parents[oldest] = written_on(table, snapshots[oldest])
-    except FileNotFoundError:  # it is being expired just now
+    except (FileNotFoundError, ValueError, IndexError):  # expired just now, or damaged: nobody can tell
         return found._replace(missing=oldest)
     return lineage(parents, scan_snapshot=scan_snapshot, head_snapshot=head_snapshot)
 
@@ -157,7 +157,9 @@ def delete_file_values(table: Table, picked: Sequence[Picked], *, read: bool) ->
     found = []
     for each in picked:
         described = delete_table([each]).to_pylist()
-        for row, partition in zip(described, partition_values(table, each), strict=True):
+        ids = {number for row in described for number in row["equality_ids"] or ()}
+        bounds = bounds_of_columns(table, each, sorted(ids))
+        for at, (row, partition) in enumerate(zip(described, partition_values(table, each), strict=True)):
             content = _CONTENTS[row["content"]]
             found.append(
                 DeleteFile(
@@ -169,6 +171,7 @@ def delete_file_values(table: Table, picked: Sequence[Picked], *, read: bool) ->
                     positions=_rows(table, row, read=read) if content is not DeleteContent.EQUALITY else None,
                     equality_columns=tuple(column_name(table.schema(), i) for i in row["equality_ids"] or ()),
                     equality_values=None if content is DeleteContent.EQUALITY else (),
+                    bounds=tuple(bounds[number][at] for number in row["equality_ids"] or () if number in bounds),
                 )
             )
     return tuple(found)

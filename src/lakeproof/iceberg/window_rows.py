@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.table import Table
 
-from lakeproof.errors import InvalidInput
+from lakeproof.errors import PlacedError
 from lakeproof.filters import ALWAYS, Expression, columns_of, matches, may_match_file
 from lakeproof.format import DataFile, Row, Snapshot, TableShape
 from lakeproof.iceberg.failures import spoken
@@ -36,7 +36,7 @@ def _with_rows(table: Table, file: DataFile, conflict_filter: Expression, shape:
         rows = _rows(table, file, columns_of(conflict_filter), shape)
         for row in rows:
             matches(conflict_filter, row, shape.columns)
-    except (TypeError, ValueError, OSError, InvalidInput):  # the bounds must do: they say «may match»
+    except (TypeError, ValueError, OSError, PlacedError):  # the bounds must do: they say "may match"
         return file
     return file._replace(rows=rows) if len(rows) == file.record_count else file
 

@@ -1,136 +1,178 @@
-"""What a jobs file is told: anomalies in its own words, which pairs get in each other's way, what would help."""
+"""The answer to a jobs file: the verdict first, then which pairs stop each other and what would help."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from itertools import combinations_with_replacement
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from lakeproof.checker import Verdict, check
-from lakeproof.checker.limits import Progress
-from lakeproof.commit.change import Command, Isolation, Mode
-from lakeproof.commit.policy import POLICIES, Policy
-from lakeproof.format import PartitionField
-from lakeproof.jobs.model import Beginning, models_of
-from lakeproof.jobs.reading import Jobs
-
-_ROW_LEVEL = (Command.DELETE, Command.UPDATE, Command.MERGE)
-
-
-class Pair(NamedTuple):
-    """Two jobs that can stop each other: by which checks, and whether a command aborts or runs again."""
-
-    first: str
-    second: str
-    checks: tuple[str, ...]
-    aborts: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """The pair for programs."""
-        return {
-            "jobs": [self.first, self.second],
-            "checks": list(self.checks),
-            "outcome": "abort" if self.aborts else "re-run",
-        }
+from lakeproof.checker.verdict import PropertyVerdict, Statistics
+from lakeproof.commit.policy import Policy
+from lakeproof.jobs.advice import Pair, Proposal, pairs, proposals
+from lakeproof.jobs.model import Beginning, beginnings, space_of
+from lakeproof.jobs.preparing import MOST_FIRST_ROWS, Prepared, prepared
+from lakeproof.jobs.reading import Jobs, parts_of
+from lakeproof.jobs.searching import NOTHING, Clock, Covered, Limits, covered
+from lakeproof.models.iceberg.properties import JUDGED
+from lakeproof.models.iceberg.telling import told
 
 
-class Proposal(NamedTuple):
-    """A change to the file that was checked: with it every property holds. `states`: how many were explored."""
+class Listener(NamedTuple):
+    """Who is told of each part of the answer as soon as it is there."""
 
-    change: str
-    states: int
-
-    def to_json(self) -> dict[str, Any]:
-        """The proposal for programs."""
-        return {"change": self.change, "states": self.states}
-
-
-class Answered(NamedTuple):
-    """The answer to a jobs file: the decisive verdict, the beginning it is about, and everything beside it."""
-
-    verdict: Verdict
-    beginning: Beginning
-    beginnings: int
-    states: int
-    pairs: tuple[Pair, ...]
-    proposals: tuple[Proposal, ...]
-
-
-Checker = Callable[..., Verdict]
+    progress: Callable[[str], None] = lambda text: None
+    verdict: Callable[[Verdict], None] = lambda verdict: None
+    pair: Callable[[Pair], None] = lambda pair: None
+    proposal: Callable[[Proposal], None] = lambda proposal: None
 
 
 def answered(
-    jobs: Jobs, policy: Policy, *, progress: Callable[[Progress], None] | None = None, **limits: Any
-) -> Answered:
-    """Check every first table; of those that violate, the one with the shortest way there decides."""
-    beginnings = models_of(jobs, policy)
-    verdicts = [(check(one.model, progress=progress, **limits), one) for one in beginnings]
-    verdict, beginning = min(verdicts, key=lambda pair: _rank(pair[0]))
-    proposals = proposed(jobs, policy) if verdict.verdict == "violated" else ()
-    states = sum(one.states for one, _ in verdicts)
-    return Answered(verdict, beginning, len(beginnings), states, pairs_of(jobs, policy), proposals)
+    jobs: Jobs,
+    policy: Policy,
+    *,
+    limits: Limits | None = None,
+    listener: Listener | None = None,
+    advice: bool = True,
+) -> Verdict:
+    """The verdict on a jobs file; with `advice`, also pairs and proposals as far as the time goes."""
+    limits, listener = limits or Limits(Clock()), listener or Listener()
+    parts = [Part(prepared(part)) for part in parts_of(jobs)]
+    for number, part in enumerate(parts):
+        parts[number] = part = part._replace(explored=covered(part.ready, policy, limits, listener.progress))
+        if part.worst is not None:
+            break
+    worst = next((part.worst for part in parts if part.worst is not None), None)
+    verdict = _violation(worst, parts, limits) if worst is not None else _no_violation(jobs, policy, parts, limits)
+    verdict = replace(verdict, more={**_more(jobs, parts, worst), "pairs": [], "proposals": []})
+    listener.verdict(verdict)
+    return _advised(verdict, policy, parts, limits, listener) if advice else verdict
 
 
-def _rank(verdict: Verdict) -> tuple[int, int]:
-    first = verdict.first_violation
-    order = {"violated": 0, "unknown": 1, "holds": 2}[verdict.verdict]
-    return order, (first.depth or 0) if first is not None and first.counts else 0
+class Part(NamedTuple):
+    """A part of a file that has no table in common with the others, and what its search came to."""
+
+    ready: Prepared
+    explored: Covered = NOTHING
+
+    @property
+    def worst(self) -> Beginning | None:
+        """The first table that violates, if there is one."""
+        return self.explored.found.violated
 
 
-def pairs_of(jobs: Jobs, policy: Policy) -> tuple[Pair, ...]:
-    """Which two jobs, alone together, can refuse each other's commits."""
+def _advised(verdict: Verdict, policy: Policy, parts: list[Part], limits: Limits, listener: Listener) -> Verdict:
+    """The verdict with what would help, and which pairs stop each other, each told as soon as it is there."""
+    found_pairs: list[Pair] = []
+    found_proposals: list[Proposal] = []
+    for part in parts:
+        if part.worst is not None:
+            share = limits._replace(clock=limits.clock.part(0.75))
+            for proposal in proposals(part.ready.jobs, policy, part.worst, share):
+                found_proposals.append(proposal)
+                listener.proposal(proposal)
+    for part in parts:
+        for pair in pairs(part.ready, policy, limits):
+            found_pairs.append(pair)
+            listener.pair(pair)
+    late = ["the time was up before every pair and every change was tried"] if limits.clock.over else []
+    more = {
+        "pairs": [pair.to_json() for pair in found_pairs],
+        "proposals": [proposal.to_json() for proposal in found_proposals],
+    }
+    return replace(verdict, more={**verdict.more, **more}, notes=(*verdict.notes, *late))
+
+
+def _violation(worst: Beginning, parts: list[Part], limits: Limits) -> Verdict:
+    """The verdict on the first table that violates, its traces told in the jobs' own names."""
+    left = limits.clock.left
+    enough = None if left is None else max(left, 5.0)
+    verdict = check(
+        worst.model,
+        max_seconds=enough,
+        max_states=limits.max_states,
+        reductions=limits.reductions,
+        engine="readable" if len(worst.space.members) <= 3 else "auto",
+    )
+    if verdict.verdict != "violated":  # the clock cut it: the quick model's own answer stands
+        verdict = check(worst.quick, first=True)
+    story = worst.told
+    properties = tuple(p if p.trace is None else p._replace(trace=told(story, p.trace)) for p in verdict.properties)
+    return replace(verdict, properties=properties, states=verdict.states + _states(parts))
+
+
+def _states(parts: list[Part]) -> int:
+    return sum(part.explored.found.states for part in parts)
+
+
+def _no_violation(jobs: Jobs, policy: Policy, parts: list[Part], limits: Limits) -> Verdict:
+    """«holds», or «unknown» with every reason why not."""
+    cuts = [part.explored.found.cut for part in parts if part.explored.found.cut]
+    why = [*(text for part in parts for text in part.ready.cut), *cuts, *jobs.open]
+    for part in parts:
+        found = part.explored.found
+        why += _idle(part.ready, policy, found.committed, found.started) if not found.cut else []
+    word: Any = "unknown" if why else "holds"
+    shown = [PropertyVerdict(name, seed, "always", word, True, reason="; ".join(why)) for name, seed in JUDGED.items()]
+    marks = sum((part.explored.found.marks for part in parts), Counter[str]())
+    return Verdict(
+        model="iceberg",
+        parameters={"jobs": jobs.name, "policy": policy.name},
+        verdict=word,
+        states=_states(parts),
+        transitions=0,
+        depth=0,
+        seconds=limits.clock.spent,
+        compile_seconds=0.0,
+        peak_memory_mb=0.0,
+        exhausted=not cuts,
+        cut_by="; ".join(cuts) or None,
+        properties=tuple(shown),
+        statistics=Statistics({}, dict(marks), 0),
+        notes=tuple(why),
+    )
+
+
+def _idle(ready: Prepared, policy: Policy, committed: frozenset[str], started: frozenset[str]) -> list[str]:
+    """The jobs that never commit anything on any first table, and why."""
     found = []
-    names = [job.name for job in jobs.jobs]
-    times = {job.name: job.times for job in jobs.jobs}
-    for first, second in combinations_with_replacement(names, 2):
-        if first == second and times[first] < 2:
+    for job, member in zip(
+        ready.jobs.jobs, space_of(ready, policy, tuple(j.name for j in ready.jobs.jobs)).members, strict=True
+    ):
+        if member.kind() in committed:
             continue
-        checks: dict[str, None] = {}
-        aborts = False
-        for one in models_of(jobs, policy, only=(first, second)):
-            marks = check(one.model).statistics.marks
-            checks |= dict.fromkeys(m.removeprefix("refused by ") for m in marks if m.startswith("refused by "))
-            aborts = aborts or "abort" in marks
-        if checks:
-            found.append(Pair(first, second, tuple(sorted(checks)), aborts))
-    return tuple(found)
-
-
-def proposed(jobs: Jobs, policy: Policy) -> tuple[Proposal, ...]:
-    """Small changes, each checked on every first table: only those that remove every anomaly are shown."""
-    found = []
-    for text, changed, under in _candidates(jobs, policy):
-        verdicts = [check(one.model, max_seconds=60) for one in models_of(changed, under)]
-        if all(verdict.verdict == "holds" for verdict in verdicts):
-            found.append(Proposal(text, sum(verdict.states for verdict in verdicts)))
-    return tuple(found)
-
-
-def _candidates(jobs: Jobs, policy: Policy) -> list[tuple[str, Jobs, Policy]]:
-    used = {command.command for job in jobs.jobs for command in job.commands}
-    found: list[tuple[str, Jobs, Policy]] = []
-    for command in _ROW_LEVEL:
-        word = command.name.lower()
-        if command not in used:
-            continue
-        if dict(jobs.isolations)[command] is Isolation.SNAPSHOT:
-            changed = jobs._replace(isolations=_set(jobs.isolations, command, Isolation.SERIALIZABLE))
-            found.append((f"'write.{word}.isolation-level' = 'serializable'", changed, policy))
-        if dict(jobs.modes)[command] is Mode.MERGE_ON_READ:
-            changed = jobs._replace(modes=_set(jobs.modes, command, Mode.COPY_ON_WRITE))
-            found.append((f"'write.{word}.mode' = 'copy-on-write'", changed, policy))
-    if not jobs.shape.specs[0]:
-        for column in jobs.shape.columns:
-            changed = jobs._replace(shape=jobs.shape._replace(specs=((PartitionField(column),),)))
-            found.append((f"partitioned by ({column})", changed, policy))
-    if policy.name != "lakeproof":
-        found.append(("'lakeproof.policy' = 'lakeproof'", jobs, POLICIES["lakeproof"]))
-    for job in jobs.jobs:
-        if len(jobs.jobs) > 1:
-            rest = jobs._replace(jobs=tuple(one for one in jobs.jobs if one.name != job.name))
-            found.append((f"run {job.name} while none of the others runs", rest, policy))
+        finds = member.kind() in started
+        why = "each of its commits is refused" if finds else "it finds no row to change on any first table"
+        found.append(f"{job.name} never commits: {why}")
     return found
 
 
-def _set(pairs: tuple[tuple[Command, Any], ...], command: Command, value: Any) -> tuple[tuple[Command, Any], ...]:
-    return tuple((c, value if c is command else old) for c, old in pairs)
+def _more(jobs: Jobs, parts: list[Part], worst: Beginning | None) -> dict[str, Any]:
+    """What a jobs file is told beside the verdict."""
+    rows = worst.rows if worst is not None else ()
+    given = any(table.rows for table in jobs.tables)
+    tables = sum(part.explored.found.tables for part in parts)
+    names = [" and ".join(table.name for table in part.ready.jobs.tables) for part in parts]
+    several = len(parts) > 1
+    said = [
+        f"{name}: {text}" if several else text
+        for name, part in zip(names, parts, strict=True)
+        for text in part.explored.said
+    ]
+    return {
+        "cautious": list(jobs.notes),
+        "beginnings": tables,
+        "states_of_all_beginnings": _states(parts),
+        "first_rows": [{"table": table, "rows": [list(row) for row in held]} for table, held in rows],
+        "explored": said,
+        "bounds": {"rows": None if given else MOST_FIRST_ROWS, "source_rows": 1, "first_tables": tables},
+    }
+
+
+def first_beginning(jobs: Jobs, policy: Policy) -> Beginning:
+    """A beginning to walk through by hand: the set-up's rows, or the first table with two rows in one file."""
+    ready = prepared(parts_of(jobs)[0])
+    options = list(beginnings(space_of(ready, policy)))
+    together = [one for one in options if any(len(rows) == 2 for _, rows in one.first)]
+    return (together or options)[0]

@@ -2,95 +2,159 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 from lakeproof.checker.model import Model
-from lakeproof.commit.change import Command, Isolation, Mode
+from lakeproof.commit.change import Command, Isolation
 from lakeproof.commit.policy import Policy
 from lakeproof.commit.row_command import RowCommand
 from lakeproof.commit.writing import first_files, partition_of
-from lakeproof.format import Row, TableState
-from lakeproof.jobs.abstraction import Abstraction, abstracted, alternatives, first_rows
-from lakeproof.jobs.reading import Jobs, ReadJob
+from lakeproof.filters import ALWAYS
+from lakeproof.format import PartitionField, Row, TableShape, TableState
+from lakeproof.jobs.conflict_filters import partition_filter
+from lakeproof.jobs.hidden import TABLE
+from lakeproof.jobs.meaning import Meaning
+from lakeproof.jobs.preparing import First, Prepared, first_tables
+from lakeproof.jobs.quick import Memory, quickened
 from lakeproof.models.iceberg import Member, assembled
 from lakeproof.models.iceberg.naming import canonical
-from lakeproof.models.iceberg.world import COMPACTION, Setup
+from lakeproof.models.iceberg.world import COMPACTION, Setup, Shared
+
+
+class Space(NamedTuple):
+    """The jobs under a policy on no particular first table; `only` leaves out the other jobs."""
+
+    ready: Prepared
+    setup: Setup
+    members: tuple[Member, ...]
+    quick: Model
+    memory: Memory
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What the model says of itself."""
+        return {name: str(value) for name, value in self.quick.parameters.items()}
 
 
 class Beginning(NamedTuple):
-    """A model of the jobs on one first table, and the same for telling a run."""
+    """The jobs on one first table."""
 
-    model: Model
-    told: Model
-    setup: Setup
-    rows: tuple[tuple[Row, ...], ...]
+    space: Space
+    first: First
 
+    @property
+    def model(self) -> Model:
+        """The model with every step and property."""
+        table = canonical(self._named(), self.space.setup.shape)[0]
+        return assembled(replace(self.space.setup, table=table), self.space.members, self.space.parameters)
 
-def models_of(jobs: Jobs, policy: Policy, *, only: tuple[str, ...] | None = None) -> list[Beginning]:
-    """One model for each first table; `only` leaves out the other jobs (a name twice: two runs of it)."""
-    cut = abstracted(jobs)
-    commands: dict[RowCommand, int] = {}
-    members = tuple(_members(jobs, cut, commands, policy, only))
-    found = []
-    for rows in first_rows(jobs, cut):
-        setup, named = _setup(jobs, cut, tuple(commands), rows)
-        parameters = {"jobs": jobs.name, "policy": policy.name}
-        told = replace(setup, table=named)
-        model = assembled(setup, members, parameters)
-        found.append(Beginning(model, assembled(told, members, parameters, told=True), setup, rows))
-    return found
+    @property
+    def told(self) -> Model:
+        """The same for telling a run: files keep their names."""
+        setup = replace(self.space.setup, table=self._named())
+        return assembled(setup, self.space.members, self.space.parameters, told=True)
 
+    @property
+    def quick(self) -> Model:
+        """The model with validation and swap as one step, and only the properties of single commits."""
+        table = canonical(self._named(), self.space.setup.shape)[0]
+        return replace(self.space.quick, shared=Shared(table))
 
-def _members(
-    jobs: Jobs, cut: Abstraction, commands: dict[RowCommand, int], policy: Policy, only: tuple[str, ...] | None
-) -> Iterable[Member]:
-    for job in jobs.jobs:
-        times = job.times if only is None else only.count(job.name)
-        program = _program(job, cut, commands, jobs.shape.columns)
-        for number in range(1, times + 1):
-            name = job.name if times == 1 else f"{job.name}#{number}"
-            yield Member(name, policy, program=program)
+    @property
+    def rows(self) -> tuple[tuple[str, tuple[Row, ...]], ...]:
+        """The first rows without hidden values: table and rows of each data file."""
+        ready = self.space.ready
+        hidden = {t.name: sum(h.table == t.name for h in ready.hidden) for t in ready.jobs.tables}
+        return tuple((name, tuple(row[: len(row) - hidden[name]] for row in rows)) for name, rows in self.first)
 
-
-def _program(
-    job: ReadJob, cut: Abstraction, commands: dict[RowCommand, int], columns: tuple[str, ...]
-) -> tuple[tuple[int, ...], ...]:
-    steps: list[tuple[int, ...]] = []
-    for command in job.commands:
-        if command.command is Command.REWRITE:
-            steps.append((COMPACTION,))
-            continue
-        made = alternatives(command, cut, columns)
-        steps.append(tuple(commands.setdefault(one, len(commands)) for one in made))
-    return tuple(steps)
+    def _named(self) -> TableState:
+        groups: list[list[Row]] = []
+        shape = self.space.setup.shape
+        for table, rows in self.first:
+            parts: dict[object, list[Row]] = {}
+            for row in rows:
+                packed = self.space.ready.columns.packed(table, row)
+                parts.setdefault(partition_of(packed, shape), []).append(packed)
+            groups.extend(parts.values())
+        return first_files(groups, shape)
 
 
-def _setup(
-    jobs: Jobs, cut: Abstraction, commands: tuple[RowCommand, ...], rows: tuple[tuple[Row, ...], ...]
-) -> tuple[Setup, TableState]:
-    shape = jobs.shape._replace(columns=cut.columns, case_sensitive=True)
-    groups: list[list[Row]] = []
-    for file in rows:
-        parts: dict[object, list[Row]] = {}
-        for row in file:
-            parts.setdefault(partition_of(row, shape), []).append(row)
-        groups.extend(parts.values())
-    named = first_files(groups, shape)
-    compacts = any(c.command is Command.REWRITE for job in jobs.jobs for c in job.commands)
-    setup = Setup(
-        shape=shape,
-        commands=commands,
-        table=canonical(named, shape)[0],
-        update_mode=dict(jobs.modes).get(Command.UPDATE, Mode.COPY_ON_WRITE),
-        delete_mode=dict(jobs.modes).get(Command.DELETE, Mode.COPY_ON_WRITE),
+def space_of(ready: Prepared, policy: Policy, only: tuple[str, ...] | None = None) -> Space:
+    """The jobs under a policy; `only` leaves out the other jobs (a name twice: two runs of it)."""
+    setup = _setup(ready)
+    members = tuple(_members(ready, policy, only))
+    whole = assembled(replace(setup, fused=True), members, {"jobs": ready.jobs.name, "policy": policy.name})
+    memory = ready.memories.setdefault(policy.name, Memory({}, {}, set(), set()))
+    return Space(ready, setup, members, quickened(whole, memory), memory)
+
+
+def _setup(ready: Prepared) -> Setup:
+    compacts = any(one.command is Command.REWRITE for job in ready.jobs.jobs for one in job.statements)
+    return Setup(
+        shape=shape_of(ready),
+        commands=tuple(command for runs in commands_of(ready) for command in runs),
+        table=TableState(),
         isolation=Isolation.SERIALIZABLE,
         max_commands=1,
         max_compactions=int(compacts),
         duplicates=True,
-        guarded=any(command.exists for command in commands),
-        modes=jobs.modes,
-        isolations=jobs.isolations,
+        guarded=any(run.has_subquery for runs in ready.runs for run in runs),
+        several=ready.columns.several,
     )
-    return setup, named
+
+
+def beginnings(space: Space) -> Iterator[Beginning]:
+    """The jobs on every first table."""
+    for first in first_tables(space.ready):
+        yield Beginning(space, first)
+
+
+def shape_of(ready: Prepared) -> TableShape:
+    """The shape of the model's table."""
+    columns = ready.columns
+    fields = [
+        field._replace(column=columns.named(table.name, field.column))
+        for table in ready.jobs.tables
+        for field in table.fields
+    ]
+    first = [PartitionField(TABLE)] if columns.several else []
+    return TableShape(columns.names, ((*first, *fields),), ready.jobs.tables[0].format_version)
+
+
+def commands_of(ready: Prepared) -> list[list[RowCommand]]:
+    """The runs of each statement as commands of the model."""
+    return [[_command(run, len(runs) > 1) for run in runs] for runs in ready.runs]
+
+
+def _command(run: Meaning, several: bool) -> RowCommand:
+    made = run.of.made
+    where = partition_filter(made) if made.command is Command.OVERWRITE else ALWAYS
+    where = run.of.columns.placed(where, made.table)
+    text = " ".join(made.text.split())
+    if several:
+        source = ["no row" if run.source is None else "source row " + " ".join(map(str, run.source))]
+        text += f"  [{', '.join([*(source if made.source and made.source.free else []), *map(str, run.chosen)])}]"
+    return RowCommand(made.command, where, text=text, meaning=run)
+
+
+def _members(ready: Prepared, policy: Policy, only: tuple[str, ...] | None) -> Iterable[Member]:
+    """One writer for each run of a job."""
+    starts: list[int] = []
+    at = 0
+    for runs in ready.runs:
+        starts.append(at)
+        at += len(runs)
+    number = 0
+    for job in ready.jobs.jobs:
+        program: list[tuple[int, ...]] = []
+        for made in job.statements:
+            whole = range(starts[number], starts[number] + len(ready.runs[number]))
+            program.append((COMPACTION,) if made.command is Command.REWRITE else tuple(whole))
+            number += 1
+        compacted = [made.table for made in job.statements if made.command is Command.REWRITE]
+        partition = (compacted[0],) if compacted and ready.columns.several else None
+        times = job.times if only is None else only.count(job.name)
+        for run in range(1, times + 1):
+            yield Member(job.name if times == 1 else f"{job.name}#{run}", policy, None, tuple(program), partition)

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from typing import NamedTuple
 
 from lakeproof.errors import InvalidInput
 
 NAMES = ("jack", "sarah", "john", "mary", "paul", "lucy", "adam", "ruth")
 """What keys are called when only their number is given."""
+
+
+class Parameter(NamedTuple):
+    """One `--set name=value`: the kind of its values, its default, and what it says."""
+
+    kind: str  # "count", "switch", "names", or the choices with | between them
+    default: str  # "": worked out from the others, as the help says
+    help: str
+
+    def __str__(self) -> str:
+        return f"{self.help} ({self.kind}{', default ' + self.default if self.default else ''})"
+
+
+def with_preset(
+    model: str, parameters: Mapping[str, str], presets: Mapping[str, Mapping[str, str]], aliases: Mapping[str, str]
+) -> dict[str, str]:
+    """The parameters under their own names, on top of those of the preset that they pick."""
+    given = {aliases.get(name, name): value for name, value in parameters.items()}
+    preset = given.pop("preset", "")
+    if preset and preset not in presets:
+        raise unknown(model, "preset", preset, presets, place=f"--set preset={preset}")
+    return {**presets.get(preset, {}), **given}
 
 
 def count(name: str, value: str, least: int = 0) -> int:

@@ -26,7 +26,8 @@ def verdict_html(verdict: Verdict) -> str:
     view = view_of(verdict)
     head = f'<p style="font-size:1.2em;font-weight:600;margin:0">{_toned(view["title"], view["tone"])}</p>'
     trace = view["traces"][0] if verdict.verdict == "violated" and verdict.trace is not None else None
-    return _framed(head + _sentences(view["summary"]) + _properties(view) + (_steps(trace) if trace else ""))
+    about = head + _sentences(view["summary"]) + _advice(view)
+    return _framed(about + _properties(view) + (_steps(trace) if trace else ""))
 
 
 def trace_html(trace: Trace) -> str:
@@ -42,6 +43,16 @@ def _framed(content: str) -> str:
 
 def _sentences(summary: list[str]) -> str:
     return f'<p style="opacity:.75;margin:2px 0 8px">{escape(" ".join(summary))}</p>'
+
+
+def _advice(view: View) -> str:
+    """What to change, and whatever else the caller found out."""
+    return "".join(
+        f'<p style="margin:6px 0 0;font-weight:600">{escape(one["title"])}</p><ul style="margin:0">'
+        + "".join(f"<li>{escape(line)}</li>" for line in one["lines"])
+        + "</ul>"
+        for one in view["advice"]
+    )
 
 
 def _toned(text: str, tone: str) -> str:

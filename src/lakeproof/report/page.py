@@ -36,6 +36,7 @@ def html(view: View, *, walk: list[int] | None = None) -> str:
             "tone": escape(view["tone"]),
             "summary": escape(" ".join(view["summary"])),
             "facts": "".join(_fact(fact["text"], fact["tone"]) for fact in view["facts"]),
+            "advice": _advice(view),
             "about": _about(view),
             "version": escape(metadata.version("lakeproof")),
             "text": escape(text_of(view)),
@@ -66,6 +67,17 @@ def script_safe(data: object) -> str:
 
 def _fact(text: str, tone: str) -> str:
     return f'<li class="{escape(tone)}">{escape(text)}</li>'
+
+
+def _advice(view: View) -> str:
+    """Above the walk: what to change comes second, right after what is wrong."""
+    parts = [
+        f'<section aria-label="{escape(one["title"])}"><h2>{escape(one["title"])}</h2><ul>'
+        + "".join(f"<li>{escape(line)}</li>" for line in one["lines"])
+        + "</ul></section>"
+        for one in view["advice"]
+    ]
+    return f'<div class="advice">{"".join(parts)}</div>\n' if parts else ""
 
 
 def _about(view: View) -> str:

@@ -40,6 +40,20 @@ def print_verdict(console: Console, verdict: Verdict) -> None:
         _print_steps(console, view["traces"][0])
 
 
+def print_story(console: Console, verdict: Verdict) -> None:
+    """The answer, and of a violation what each step did, a sentence each."""
+    view = view_of(verdict)
+    console.print(_headline(view))
+    for sentence in view["summary"]:
+        console.print(f"  {sentence}", highlight=False, markup=False)
+    for note in verdict.notes if verdict.verdict == "unknown" else ():
+        console.print(f"  {note}", style="yellow", highlight=False, markup=False)
+    if verdict.verdict == "violated" and verdict.trace is not None:
+        console.print()
+        for number, step in enumerate(verdict.trace.steps, 1):
+            _print_hanging(console, Text(f"{number:>4}  {step.caption}"), 6, first=0)
+
+
 def print_trace(console: Console, trace: Trace) -> None:
     """The steps, each with what it changed."""
     shown = trace_view(trace, [])

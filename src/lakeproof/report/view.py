@@ -56,6 +56,13 @@ class StepCountView(TypedDict):
     taken: int
 
 
+class Advice(TypedDict):
+    """What the caller found out beside the search: a title and a few lines."""
+
+    title: str
+    lines: list[str]
+
+
 class View(TypedDict):
     """Everything that a report shows."""
 
@@ -69,6 +76,7 @@ class View(TypedDict):
     steps: list[StepCountView]
     marks: list[Parameter]
     notes: list[str]
+    advice: list[Advice]
     traces: list[TraceView]
 
 
@@ -95,6 +103,7 @@ def _of_trace(trace: Trace) -> View:
         "steps": [],
         "marks": [],
         "notes": [],
+        "advice": [],
         "traces": [shown],
     }
 
@@ -114,8 +123,25 @@ def _of_verdict(verdict: Verdict) -> View:
         "steps": [{"step": name, **count._asdict()} for name, count in counts.steps.items()],  # type: ignore[typeddict-item]
         "marks": [{"name": name, "value": f"{number:,}"} for name, number in counts.marks.items()],
         "notes": list(verdict.notes),
+        "advice": _advice(verdict),
         "traces": traces,
     }
+
+
+def _advice(verdict: Verdict) -> list[Advice]:
+    """What to change, which jobs stop each other, and what was taken cautiously."""
+    more = verdict.more
+    found: list[tuple[str, list[str]]] = [
+        ("What to change", [one["change"] for one in more.get("proposals", ())]),
+        ("Which jobs stop each other", [_pair(one) for one in more.get("pairs", ())]),
+        ("Taken cautiously", list(more.get("cautious", ()))),
+    ]
+    return [{"title": title, "lines": lines} for title, lines in found if lines]
+
+
+def _pair(pair: dict[str, Any]) -> str:
+    what = "abort" if pair["outcome"] == "abort" else "run again"
+    return f"{several(list(dict.fromkeys(pair['jobs'])))} can make each other {what}: {', '.join(pair['checks'])}"
 
 
 def _violated(verdict: Verdict) -> list[PropertyVerdict]:

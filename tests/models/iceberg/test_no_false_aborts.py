@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from iceberg_runs import LAKEPROOF, holds, searched
+from tools.iceberg_verdicts import refusals
 
 from lakeproof.checker.verdict import Verdict
 from lakeproof.commit.policy import Policy
-from lakeproof.models.iceberg.table import refusals
 
 ISOLATIONS = ("snapshot", "serializable")
 CORE = ("insert", "update", "delete", "merge")

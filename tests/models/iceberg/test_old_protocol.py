@@ -1,7 +1,7 @@
 """The commit protocol as it was: each schedule that broke a table is found by the search, with a shortest trace.
 
 A variant puts an old rule back into `commit/` (or into what the model's table shows); the shipped protocol holds at the
-same bounds. The names A1 to A5 are those of the schedules in `docs/explanation/decisions.md`.
+same bounds. The names A1 to A5 are those of the schedules in `docs/explanation/iceberg-model.md`.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def a_cut_window_is_whole(patch: pytest.MonkeyPatch) -> None:
     right = observing.with_hole
 
     def with_hole(found: Any, checks: CheckList, missing: int) -> Any:
-        return right(found, checks._replace(names=()), missing)
+        return right(found, checks._replace(asks_history=False), missing)
 
     patch.setattr(observing, "with_hole", with_hole)
     patch.setattr(observing, "_is_settled", lambda *_: False)

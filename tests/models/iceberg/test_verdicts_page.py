@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from iceberg_verdicts import pairs, presets_table
 
 from lakeproof.commit.policy import POLICIES
 from lakeproof.models.iceberg import PRESETS
-from lakeproof.models.iceberg.table import pairs, presets_table
 
 ROOT = Path(__file__).parents[3]
 

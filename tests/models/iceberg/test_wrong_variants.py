@@ -415,7 +415,8 @@ def test_an_unsound_rule_is_caught_and_the_right_one_holds(case: Case, monkeypat
     assert holds(_right(tuple(case.parameters.items())))
     forget_everything()
     policy = case.wrong(monkeypatch) or LAKEPROOF
-    assert "isolation_kept" in violated(searched(policy, first=True, **case.parameters)) & READS
+    first = "unknown_outcomes" not in case.more  # files are removed sooner than a command is committed twice
+    assert "isolation_kept" in violated(searched(policy, first=first, **case.parameters)) & READS
 
 
 @pytest.mark.parametrize("case", [_param(case) for case in SOUND])

@@ -90,7 +90,7 @@ def create(lake: Lake, name: str, *, update: str = "merge-on-read", delete: str 
 
 
 class Writers:
-    """Threads that run commands on one table until the time is over."""
+    """Threads that run commands on one table until the time is over, and each kind of them at least once."""
 
     def __init__(self, lake: Lake, name: str) -> None:
         self.lake, self.name = lake, name
@@ -108,8 +108,8 @@ class Writers:
 
     def _write(self, seed: int, until: float) -> None:
         try:
-            for one in commands(seed):
-                if time.monotonic() > until:
+            for number, one in enumerate(commands(seed)):
+                if time.monotonic() > until and number >= len(KINDS):
                     break
                 said = {SUMMARY: json.dumps(one)}
                 with self.lake.engine.within(on_rerun=self.conflicts.append, summary=said):

@@ -19,16 +19,9 @@ from lakeproof.format import PartitionField, Row, TableShape, TableState
 from lakeproof.models import parameter_values as values
 from lakeproof.models.iceberg.naming import canonical
 from lakeproof.models.iceberg.world import Setup
+from lakeproof.models.parameter_values import Parameter
 
 COLUMNS = ("name", "color", "letter")
-
-
-class Parameter(NamedTuple):
-    """One `--set name=value`: the kind of its values, its default, and what it says."""
-
-    kind: str
-    default: str
-    help: str
 
 
 _MODES = "merge-on-read|copy-on-write"
@@ -69,7 +62,7 @@ PARAMETERS: dict[str, Parameter] = {
     "fused": Parameter("switch", "false", "validation and swap are one step"),
     "measure-aborts": Parameter("auto|true|false", "auto", "ask of every refusal whether it was needless"),
     "max-reruns": Parameter("unbounded|0", "unbounded", "0: a conflict aborts, as in Apache Iceberg"),
-    "unknown-outcomes": Parameter("switch", "false", "the answer to a commit may be lost, the request may come late"),
+    "unknown-outcomes": Parameter("switch", "false", "answers may be lost, requests come late, calls fail"),
     "max-crashes": Parameter("count", "0", "writers that die between two steps"),
     "max-expiries": Parameter("count", "0", "how often all snapshots but the head are expired"),
     "dangling": Parameter("right|literal", "right", "literal: the seed's wording of no_dangling_delete_files"),
@@ -124,10 +117,7 @@ def parameter_help() -> dict[str, str]:
         "policy-of-writer-N": "the policy of one writer; the others have that of --policy",
         "commands-of-writer-N": "what one writer runs, such as delete:jack,insert; the others run everything",
     }
-    return {
-        name: f"{what.help} ({what.kind}{', default ' + what.default if what.default else ''})"
-        for name, what in PARAMETERS.items()
-    } | more
+    return {name: str(what) for name, what in PARAMETERS.items()} | more
 
 
 class Configured(NamedTuple):
@@ -142,17 +132,12 @@ class Configured(NamedTuple):
 
 def configured(parameters: Mapping[str, str], policy: Policy) -> Configured:
     """The configuration that the parameters name; `preset` picks a named one that the others then change."""
-    given = _with_preset(parameters)
+    given = values.with_preset("Iceberg", parameters, PRESETS, ALIASES)
     own = {name: value for name, value in given.items() if _OF_WRITER.fullmatch(name)}
     for name, value in given.items():
         if name not in PARAMETERS and name not in own:
-            raise values.unknown(
-                "Iceberg",
-                "parameter",
-                name,
-                (*PARAMETERS, "preset", "policy-of-writer-1"),
-                place=f"--set {name}={value}",
-            )
+            known = (*PARAMETERS, "preset", "policy-of-writer-1")
+            raise values.unknown("Iceberg", "parameter", name, known, place=f"--set {name}={value}")
     word = {name: given.get(name, what.default) for name, what in PARAMETERS.items()}
     setup, named = _setup(word)
     writers = values.count("num-writers", word["num-writers"], 1)
@@ -185,14 +170,6 @@ def _chosen(setup: Setup, value: str, *, place: str) -> tuple[int, ...]:
             raise InvalidInput(f"No command of this workload is {part.strip()!r}", place=place, hint="say delete:jack")
         found += fit
     return tuple(dict.fromkeys(found))
-
-
-def _with_preset(parameters: Mapping[str, str]) -> dict[str, str]:
-    given = {ALIASES.get(name, name): value for name, value in parameters.items()}
-    preset = given.pop("preset", "")
-    if preset and preset not in PRESETS:
-        raise values.unknown("Iceberg", "preset", preset, PRESETS, place=f"--set preset={preset}")
-    return {**PRESETS.get(preset, {}), **given}
 
 
 def _setup(word: Mapping[str, str]) -> tuple[Setup, TableState]:

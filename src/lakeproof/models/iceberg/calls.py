@@ -91,20 +91,16 @@ class WriterCalls:
         """The request wins (`observe` tells whoever has lost it), loses its answer or is late."""
         if self.fate == LATE:
             self.own = self.own._replace(request=self.own.request._replace(on_its_way=True))
-            self._may_be_silent()
+            raise TimeoutError
         self.answer = answered(self.writer, self.shared, self.own)
         assert isinstance(self.answer, Commit | CommitWith)
         self.shared, self.event = committed(self.writer, self.shared, self.own, self.answer)
-        if self.fate == ANSWER_LOST:
-            seen = observe(self.writer, self.own, self.event, me=True)
-            assert isinstance(seen, Op)
-            self.own = seen
-        self._may_be_silent()
-        return Happened.SWAPPED
-
-    def _may_be_silent(self) -> None:
-        if self.fate != ANSWERED:
-            raise TimeoutError
+        if self.fate == ANSWERED:
+            return Happened.SWAPPED
+        seen = observe(self.writer, self.own, self.event, me=True)
+        assert isinstance(seen, Op)
+        self.own = seen
+        raise TimeoutError
 
     def left(self) -> WriterCalls:
         """What the ended attempt leaves behind; a snapshot without its files cannot be read."""

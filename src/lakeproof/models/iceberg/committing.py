@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from lakeproof.commit.change import Command
 from lakeproof.commit.new_snapshot import new_snapshot
 from lakeproof.commit.validation import Commit, CommitWith
@@ -25,24 +23,33 @@ def ended(writer: Writer, shared: Shared, own: Op | Conflicted) -> Shared:
     return shared._replace(under_way=shared.under_way - 1, pending=pending)
 
 
-class Applied(NamedTuple):
-    """A head with a change applied, before names are given."""
-
-    table: TableState
-    snapshot: Snapshot
-
-
-def applied(writer: Writer, shared: Shared, op: Op, answer: Commit | CommitWith) -> Applied:
-    """The new head and snapshot, as `commit/` makes them."""
+def apply_change(writer: Writer, shared: Shared, op: Op, answer: Commit | CommitWith) -> tuple[TableState, Snapshot]:
+    """The new head and its snapshot, as `commit/` makes them, before names are given; other tables stay as they are."""
     head = shared.table
     number = 1 if writer.setup.canonical else head.sequence_number + 1
-    return Applied(*new_snapshot(head, op.change, answer, writer.policy, writer.setup.shape, number))
+    name = writer.table_of(op)
+    mine = head if name is None else only_table(head, name)
+    table, snapshot = new_snapshot(mine, op.change, answer, writer.policy, writer.setup.shape, number)
+    if name is None:
+        return table, snapshot
+    others = [file for file in head.data_files if file not in mine.data_files]
+    deletes = [file for file in head.delete_files if file not in mine.delete_files]
+    both = table._replace(data_files=(*others, *table.data_files), delete_files=(*deletes, *table.delete_files))
+    return both, snapshot
+
+
+def only_table(head: TableState, name: str) -> TableState:
+    """The files of one of several tables."""
+    return head._replace(
+        data_files=tuple(file for file in head.data_files if file.partition[0] == name),
+        delete_files=tuple(file for file in head.delete_files if file.partition[0] == name),
+    )
 
 
 def committed(writer: Writer, shared: Shared, op: Op, answer: Commit | CommitWith) -> tuple[Shared, Event]:
     """The shared value after a commit, and what it is to the others."""
     setup = writer.setup
-    table, snapshot = applied(writer, shared, op, answer)
+    table, snapshot = apply_change(writer, shared, op, answer)
     columns = setup.shape.columns
     before = dict(placed(shared.table, columns))
     new_files = {file.path: origins for file, origins in zip(snapshot.added_data_files, op.ghost.origins, strict=True)}

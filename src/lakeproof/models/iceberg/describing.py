@@ -9,7 +9,7 @@ from lakeproof.commit.checks import CHANGE_CHECKS, SNAPSHOT_CHECKS
 from lakeproof.commit.checks import describe as describe_check
 from lakeproof.commit.explain import because
 from lakeproof.commit.validation import CommitWith, Refuse, RunAgain, validate
-from lakeproof.format import DeleteContent, Rows, TableState, deleted_rows, positions, visible
+from lakeproof.format import DeleteContent, Row, Rows, TableState, Value, deleted_rows, positions, visible
 from lakeproof.models.iceberg.world import (
     COMMIT,
     COMPACTION,
@@ -34,14 +34,28 @@ def describe(
     return {
         "table": {
             "catalog": f"metadata-{table.sequence_number}",
-            "columns": list(setup.shape.columns),
+            "columns": shown_columns(setup),
             "snapshots": _snapshots(setup, shared) if setup.told else [],
             "files": _files(setup, table, shared.log),
-            "rows": [list(row) for row in visible(table, setup.shape.columns)],
+            "rows": [shown(setup, row) for row in visible(table, setup.shape.columns)],
         },
         "writers": [_writer(setup, writers, name, own, shared.log) for name, own in zip(names, owns, strict=True)],
         "violated": list(shared.violated),
     }
+
+
+def shown_columns(setup: Setup) -> list[str]:
+    """The columns that a report shows: not the hidden ones, and of several tables only that there are several."""
+    return ["table"] if setup.several else [name for name in setup.shape.columns if not name.startswith("?")]
+
+
+def shown(setup: Setup, row: Row) -> list[Value]:
+    """A row as a report shows it: without hidden values, and without the columns of other tables."""
+    names = setup.shape.columns
+    if not setup.several:
+        return [value for name, value in zip(names, row, strict=True) if not name.startswith("?")]
+    mine = [name.startswith(f"{row[0]!s}.") and ".?" not in name for name in names]
+    return [row[0], *(value for its, value in zip(mine, row, strict=True) if its)]
 
 
 def _snapshots(setup: Setup, shared: Shared) -> list[dict[str, Any]]:
@@ -50,7 +64,7 @@ def _snapshots(setup: Setup, shared: Shared) -> list[dict[str, Any]]:
     log = shared.log
     if setup.table.snapshot_id is not None:
         counter, first = _manifests(None, setup.table, counter)
-        rows = [list(row) for row in visible(setup.table, setup.shape.columns)]
+        rows = [shown(setup, row) for row in visible(setup.table, setup.shape.columns)]
         head = {"id": 1, "sequence_number": 1, "operation": "append", "parent": None, "committed_by": "the set-up"}
         names = {"command": "", "metadata": "metadata-1", "manifest_list": "manifest-list-1"}
         found.append({**head, **names, "manifests": first, "rows": rows, "expected": rows})
@@ -69,8 +83,8 @@ def _snapshots(setup: Setup, shared: Shared) -> list[dict[str, Any]]:
                 "metadata": f"metadata-{number}",
                 "manifest_list": f"manifest-list-{number}",
                 "manifests": manifests,
-                "rows": [list(row) for row in logged.rows],
-                "expected": [list(row) for row in logged.expected],
+                "rows": [shown(setup, row) for row in logged.rows],
+                "expected": [shown(setup, row) for row in logged.expected],
             }
         )
     return found
@@ -104,7 +118,7 @@ def _files(setup: Setup, table: TableState, log: tuple[Logged, ...]) -> dict[str
     for state in (setup.table, *(logged.table for logged in log), table) if setup.told else (table,):
         for file in state.data_files:
             dead = deleted_rows(file, state.delete_files, columns)
-            rows = [list(row) for row in file.rows or ()]
+            rows = [shown(setup, row) for row in file.rows or ()]
             found[file.path] = {"kind": "data", "rows": rows, "deleted": list(positions(dead))}
         for delete in state.delete_files:
             if delete.content is DeleteContent.EQUALITY:
@@ -139,7 +153,10 @@ def _writer(
         "phase": own.phase,
         "command": command,
         "scan_snapshot": change.scan_snapshot,
-        "adds": ["; ".join(" ".join(map(str, row)) for row in file.rows or ()) for file in change.added_data_files],
+        "adds": [
+            "; ".join(" ".join(map(str, shown(setup, row))) for row in file.rows or ())
+            for file in change.added_data_files
+        ],
         "deletes": deletes,
         "removes": [file.path for file in change.removed_data_files],
         "validation": _validation(writers[own.policy], own),

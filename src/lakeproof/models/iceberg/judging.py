@@ -115,14 +115,37 @@ def _meant(op: Op) -> Rows:
 def expected(setup: Setup, op: Op, before: dict[Place, Row]) -> tuple[Row, ...]:
     """The rows that a reader should see after a commit that nothing justifies: what the command meant at its scan."""
     command = NOTHING if op.command == COMPACTION else setup.commands[op.command]
-    rows = _done(setup, command, _meant(op), before)
+    if command.meaning is not None:
+        rows = _as_written(op, _meant(op), before)
+    else:
+        rows = _done(setup, command, _meant(op), before)
     added = _new_rows(op) if op.command != COMPACTION else Counter[Row]()
     return tuple(sorted((*rows.values(), *added.elements()), key=repr))
 
 
 def _is(setup: Setup, command: RowCommand, op: Op, rows: Rows, before: dict[Place, Row], result: After) -> bool:
     """Whether the commit did exactly this: the command on these rows, and its own new rows."""
+    if command.meaning is not None:
+        return _as_written(op, rows, before) == result.by_identity and _new_rows(op) == result.added
     return _done(setup, command, rows, before) == result.by_identity and _new_rows(op) == result.added
+
+
+def _as_written(op: Op, rows: Rows, before: dict[Place, Row]) -> dict[Place, Row]:
+    """The rows after exactly these got the versions that the change wrote for them, or went."""
+    versions = {
+        origin: row
+        for file, origins in zip(op.change.added_data_files, op.ghost.origins, strict=True)
+        for row, origin in zip(file.rows or (), origins, strict=True)
+        if origin is not None
+    }
+    done = dict(before)
+    for file, bits in rows:
+        for p in positions(bits):
+            if (file, p) in versions and op.change.command not in ONLY_REMOVES:
+                done[file, p] = versions[file, p]
+            else:
+                done.pop((file, p), None)
+    return done
 
 
 def _done(setup: Setup, command: RowCommand, rows: Rows, before: dict[Place, Row]) -> dict[Place, Row]:

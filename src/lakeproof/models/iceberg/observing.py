@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from lakeproof.commit.attempt import Attempt, Happened, Phase
 from lakeproof.commit.change import ONLY_REMOVES, Isolation
-from lakeproof.commit.row_command import effect
+from lakeproof.commit.row_command import RowCommand, effect
 from lakeproof.commit.window import CommitWindow, follow, lasting_conflict, with_hole
 from lakeproof.filters import matches
-from lakeproof.format import rows_of
+from lakeproof.format import Row, Snapshot, rows_of
 from lakeproof.models.iceberg.naming import followed_ghost, renamed_op
 from lakeproof.models.iceberg.world import COMPACTION, HIDDEN, Conflicted, Event, Ghost, Op, Own, Setup, Writer
 
@@ -21,7 +21,8 @@ def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
     setup, change = writer.setup, own.change
     checks = writer.checks(change)
     snapshot = event.snapshot._replace(command_id=change.command_id) if me else event.snapshot
-    window = follow(change, own.window, snapshot, checks, setup.shape)
+    mine = _touches(snapshot, writer.table_of(own))
+    window = follow(change, own.window, snapshot, checks, setup.shape) if mine else own.window
     conflict = lasting_conflict(change, window, checks)  # the names of files that are gone are forgotten
     if conflict and _is_settled(writer, own, window):
         return Conflicted(own.command, own.group, conflict.check, own.turn)
@@ -35,9 +36,16 @@ def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
     new = renamed_op(own, window, ghost, names, replaced=not snapshot.adds_no_data)
     if own.attempt.unanswered or me or own.request.taken:
         new = new._replace(request=own.request.passed(me, setup.max_expiries))
-    if own.attempt.phase is Phase.SWAP:
+    if own.attempt.phase is Phase.SWAP and mine:
         new = new._replace(attempt=_lost_swap(setup, own.attempt))
     return new._replace(since=min(own.since + 1, 2) if setup.max_expiries else 0)
+
+
+def _touches(snapshot: Snapshot, table: str | None) -> bool:
+    """Whether a commit is one of this table: others have a history of their own."""
+    data = (*snapshot.added_data_files, *snapshot.removed_data_files)
+    partitions = [*(file.partition for file in data), *(file.partition for file in snapshot.added_delete_files)]
+    return table is None or any(partition[0] == table for partition in partitions)
 
 
 def _is_settled(writer: Writer, own: Op, window: CommitWindow) -> bool:
@@ -56,16 +64,22 @@ def _later(writer: Writer, own: Op, ghost: Ghost, event: Event) -> Ghost:
     setup = writer.setup
     command = setup.commands[own.command]
     columns = setup.shape.columns
-    if command.exists:
+    if command.exists or (command.meaning is not None and command.meaning.has_subquery):
         done = effect(command, [row for _, row in event.rows], columns)
         hits = rows_of((event.rows[i][0][0], 1 << event.rows[i][0][1]) for i, _ in done.changed)
     else:
-        fresh = [place for place, row in event.fresh if matches(own.change.conflict_filter, row, columns)]
+        fresh = [place for place, row in event.fresh if _hits(command, own, row, columns)]
         hits = rows_of((*ghost.hits, *((file, 1 << p) for file, p in fresh)))
     if ghost.mine is not None and setup.lean:
         # while nobody wrote a row of mine, mine is part of every candidate: they would all fall together
         return ghost._replace(hits=hits if ghost.mine else (), others=frozenset())
     return ghost._replace(hits=hits, others=ghost.others | {hits})
+
+
+def _hits(command: RowCommand, own: Op, row: Row, columns: tuple[str, ...]) -> bool:
+    if command.meaning is not None:
+        return command.meaning.hits(row)
+    return matches(own.change.conflict_filter, row, columns)
 
 
 def expired(writer: Writer, own: Op, *, snapshot: int = 0) -> Own:

@@ -78,7 +78,7 @@ def _window_checks(setup: Setup, policy: Policy) -> set[str]:
             policy,
             command.command,
             writer.plan(command).mode,
-            setup.isolation_of(command.command),
+            setup.isolation_of(command),
             setup.shape.format_version,
         )
         for command in setup.commands

@@ -16,7 +16,7 @@ from lakeproof.commit.validation import (
 )
 from lakeproof.commit.window import open_window
 from lakeproof.commit.writing import Written, deletes_rewritten, placed, rewritten, written
-from lakeproof.format import DeleteContent, Rows, TableState, Value
+from lakeproof.format import DataFile, DeleteContent, Row, Rows, TableState, Value
 from lakeproof.models.iceberg.naming import single_rows
 from lakeproof.models.iceberg.world import (
     COMPACTION,
@@ -107,7 +107,8 @@ def _compaction_label(writer: Writer, table: TableState, group: str) -> str:
 
 def groups(table: TableState, partition: tuple[Value, ...] | None = None) -> list[str]:
     """What can be compacted: everything (or a whole partition), or one file that has deletes."""
-    files = [file for file in table.data_files if partition in (None, file.partition)]
+    whole = partition is None
+    files = [f for f in table.data_files if whole or f.partition[: len(partition or ())] == partition]
     dirty = [file.path for file in files if any(d.references(file.path) for d in table.delete_files)]
     several = len(files) > 1
     if partition is not None:
@@ -116,12 +117,11 @@ def groups(table: TableState, partition: tuple[Value, ...] | None = None) -> lis
 
 
 def _members(table: TableState, group: str) -> list[str]:
-    wholes = ("all files", "partition {}")
-    return [
-        file.path
-        for file in table.data_files
-        if group in (wholes[0], f"file {file.path}", wholes[1].format(file.partition))
-    ]
+    def fits(file: DataFile) -> bool:
+        inside = [f"partition {file.partition[: n + 1]}" for n in range(len(file.partition))]
+        return group in ("all files", f"file {file.path}", *inside)
+
+    return [file.path for file in table.data_files if fits(file)]
 
 
 def _may_start(writer: Writer, shared: Shared, command: RowCommand) -> bool:
@@ -148,7 +148,10 @@ def _changes_nothing(plan: Written, table: TableState) -> bool:
 
 def _plan(writer: Writer, table: TableState, index: int, again: RunAgain | None = None) -> Written | None:
     command = writer.setup.commands[index]
-    return written(command, table, writer.setup.shape, writer.plan(command, again), "me")
+    rows: list[Row] = []
+    if command.meaning is not None and command.meaning.has_subquery:
+        rows = [row for _, row in placed(table, writer.setup.shape.columns)]
+    return written(command, table, writer.setup.shape, writer.plan(command, again, rows), "me")
 
 
 def op_of(writer: Writer, index: int, group: str, plan: Written, turn: int) -> Op:

@@ -190,10 +190,13 @@ class Setup:
     compacts_always: bool = False  # also what needs no compaction: a scenario says what is compacted
     modes: tuple[tuple[Command, Mode], ...] = ()  # of single commands, before update_mode and delete_mode
     isolations: tuple[tuple[Command, Isolation], ...] = ()  # of single commands, before isolation
+    several: bool = False  # several tables are kept in one: a row's first value, and its partition's, is its table
 
-    def isolation_of(self, command: Command) -> Isolation:
+    def isolation_of(self, command: RowCommand) -> Isolation:
         """What this command promises."""
-        return dict(self.isolations).get(command, self.isolation)
+        if command.meaning is not None and command.meaning.isolation is not None:
+            return command.meaning.isolation
+        return dict(self.isolations).get(command.command, self.isolation)
 
     @property
     def tracks_lost_swaps(self) -> bool:
@@ -222,12 +225,24 @@ class Writer:
             return self.program[own.next] if own.next < len(self.program) else ()
         return range(len(self.setup.commands)) if self.commands is None else self.commands
 
-    def plan(self, command: RowCommand, again: RunAgain | None = None) -> Plan:
-        """How a command commits, as the table and the policy say."""
+    def plan(self, command: RowCommand, again: RunAgain | None = None, rows: Sequence[Row] = ()) -> Plan:
+        """How a command commits, as the table and the policy say; `rows` are those of its scan."""
         setup, kind = self.setup, command.command
         table = dict(setup.modes).get(kind, setup.delete_mode if kind is Command.DELETE else setup.update_mode)
-        isolation = setup.isolation_of(kind)
-        return plan_of(command, setup.shape, self.policy, table_mode=table, isolation=isolation, again=again)
+        if command.meaning is not None and command.meaning.mode is not None:
+            table = command.meaning.mode
+        isolation = setup.isolation_of(command)
+        return plan_of(command, setup.shape, self.policy, table_mode=table, isolation=isolation, again=again, rows=rows)
+
+    def table_of(self, own: Op | Conflicted) -> str | None:
+        """The table that a command works on, where there are several."""
+        if not self.setup.several:
+            return None
+        if own.command == COMPACTION:  # whoever asks may be another writer: the command's own files say it
+            files = (*own.change.removed_data_files, *own.change.added_data_files) if isinstance(own, Op) else ()
+            return next((str(file.partition[0]) for file in files), None)
+        meaning = self.setup.commands[own.command].meaning
+        return meaning.table if meaning is not None else None
 
     def checks(self, change: TableChange) -> CheckList:
         """What this writer's policy asks of a change."""

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
-
-class Parameter(NamedTuple):
-    """One `--set name=value`: the kind of its values, its default, and what it says."""
-
-    kind: str  # "count", "switch", "names", or the choices with | between them
-    default: str  # "": worked out from the others, as the help says
-    help: str
-
+from lakeproof.models.parameter_values import Parameter
 
 PARAMETERS: dict[str, Parameter] = {
     "num-writers": Parameter("count", "2", "how many writers there are"),

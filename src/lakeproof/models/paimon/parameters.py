@@ -13,10 +13,7 @@ MOST_LEVELS = 9  # file ids have one digit for the level
 
 def parameter_help() -> dict[str, str]:
     """What each parameter says, with its values and its default."""
-    return {
-        name: f"{what.help} ({what.kind}{', default ' + what.default if what.default else ''})"
-        for name, what in PARAMETERS.items()
-    }
+    return {name: str(what) for name, what in PARAMETERS.items()}
 
 
 def setup_from(parameters: Mapping[str, str]) -> Setup:
@@ -86,11 +83,8 @@ def setup_from(parameters: Mapping[str, str]) -> Setup:
 
 
 def _with_preset(parameters: Mapping[str, str]) -> dict[str, str]:
-    given = {ALIASES.get(name, name): value for name, value in parameters.items()}
-    preset = given.pop("preset", "")
-    if preset and preset not in PRESETS:
-        raise value_of.unknown("Paimon", "preset", preset, PRESETS, place=f"--set preset={preset}")
-    merged = {**PRESETS.get(preset, {}), **given}
+    merged = value_of.with_preset("Paimon", parameters, PRESETS, ALIASES)
+    given = {ALIASES.get(name, name) for name in parameters}
     if "num-keys" in given and "col1-values" not in given:
         merged.pop("col1-values", None)
     return merged

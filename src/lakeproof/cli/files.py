@@ -1,0 +1,35 @@
+"""Files that the command line names: their text, and policies by name or from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lakeproof.commit import Policy
+from lakeproof.commit.policy_text import named_policy, policy_from_text
+from lakeproof.errors import InvalidInput
+
+
+def read_policy(word: str) -> Policy:
+    """A policy by name, or from a file."""
+    if not word.endswith(".toml"):
+        return named_policy(word)
+    try:
+        return policy_from_text(Path(word).read_text(encoding="utf-8"), place=word)
+    except OSError as error:
+        raise InvalidInput(f"The policy file cannot be read: {error.strerror}", place=word) from None
+
+
+def read(path: str) -> str:
+    """The text of a file that was named."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"The file cannot be read: {error.strerror}", place=path) from None
+
+
+def write(path: str, text: str) -> None:
+    """Write a file that was asked for."""
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"The file cannot be written: {error.strerror}", place=path) from None

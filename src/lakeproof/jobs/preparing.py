@@ -1,0 +1,216 @@
+"""A jobs file made ready for models: every statement's runs, and the first tables to try.
+
+Nothing here depends on the policy, so it is done once for a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations_with_replacement, islice, product
+from typing import Any, NamedTuple
+
+from lakeproof.commit.change import Command
+from lakeproof.commit.writing import new_file
+from lakeproof.filters import may_match_file
+from lakeproof.format import DataFile, Row, TableShape, Value
+from lakeproof.jobs.classes import Classes, Look, Watching, classes_of, different_runs, with_hidden
+from lakeproof.jobs.hidden import TRUTHS, Columns, Hidden, HiddenColumn, hide
+from lakeproof.jobs.meaning import Compiled, Meaning
+from lakeproof.jobs.reading import Jobs, JobTable
+from lakeproof.jobs.witnesses import Key, Witnesses
+from lakeproof.sql.job_statements import JobStatement
+
+MOST_RUNS = 400
+"""Of one statement: source rows and values that are not known, tried one by one."""
+MOST_PAIRS = 6
+"""Members of a class that are tried as neighbours in one file, for statistics that differ."""
+
+MOST_FIRST_ROWS = 2
+"""Rows of all first tables together, where the set-up gives none."""
+
+First = tuple[tuple[str, tuple[Row, ...]], ...]
+"""A first table: the data files, each with its table and rows."""
+
+
+class Prepared(NamedTuple):
+    """Everything that models of a file need."""
+
+    jobs: Jobs
+    columns: Columns
+    witnesses: Witnesses
+    hidden: tuple[HiddenColumn, ...]
+    runs: tuple[tuple[Meaning, ...], ...]  # of each statement, in the order of the file
+    classes: dict[str, Classes]
+    cut: tuple[str, ...]
+    memories: dict[str, Any]  # by policy: what models of this file have computed already
+
+
+def prepared(jobs: Jobs) -> Prepared:
+    """The file, ready for models."""
+    statements = [one for job in jobs.jobs for one in job.statements]
+    witnesses = Witnesses(
+        statements,
+        {table.name: table.columns for table in jobs.tables},
+        {table.name: table.fields for table in jobs.tables},
+    )
+    _name_first_rows(jobs, witnesses)
+    columns, hidden, found = hide(statements, {table.name: table.names for table in jobs.tables}, witnesses)
+    watching = Watching(columns, witnesses)
+    for number, (made, each) in enumerate(zip(statements, hidden, strict=True)):
+        watching.add(number, made, each)
+    every: list[list[Meaning]] = []
+    cut: list[str] = []
+    for number, (made, each) in enumerate(zip(statements, hidden, strict=True)):
+        some = list(islice(_runs(number, made, each, columns, witnesses, watching, jobs), MOST_RUNS + 1))
+        if len(some) > MOST_RUNS:
+            cut.append(f"only {MOST_RUNS} of the source rows and unknown values of «{made.text}» were tried")
+        every.append(some[:MOST_RUNS])
+    looks = {table.name: Look(table, columns, watching, every) for table in jobs.tables}
+    for name, look in looks.items():
+        look.others = {other: one for other, one in looks.items() if other != name}
+    classes = {t.name: classes_of(t, witnesses, found, looks[t.name]) for t in jobs.tables}
+    runs = tuple(tuple(different_runs(some, classes, looks)) for some in every)
+    cut += [f"not every combination of values of {name} was tried" for name, each in classes.items() if each.cut]
+    return Prepared(jobs, columns, witnesses, tuple(found), runs, classes, tuple(cut), {})
+
+
+def _name_first_rows(jobs: Jobs, witnesses: Witnesses) -> None:
+    """The values of the set-up's rows are named too."""
+    for table in jobs.tables:
+        for row in (row for rows in table.rows for row in rows):
+            for name, value in zip(table.names, row, strict=True):
+                if value is not None:
+                    witnesses.group((table.name, name)).constants[value] = None
+
+
+# ---------------------------------------------------------------- runs of a statement
+
+
+def _runs(
+    number: int,
+    made: JobStatement,
+    hidden: Hidden,
+    columns: Columns,
+    witnesses: Witnesses,
+    watching: Watching,
+    jobs: Jobs,
+) -> Iterator[Meaning]:
+    if made.command is Command.REWRITE:
+        return
+    table = jobs.table(made.table)
+    promised = dict(table.modes).get(made.command), dict(table.isolations).get(made.command), table.fields
+    compiled = Compiled(made, columns, hidden, promised)
+    for source in _source_rows(number, made, hidden, witnesses, watching):
+        for chosen in product(*hidden.run.values()):
+            yield Meaning(number, source, chosen, compiled)
+
+
+def _source_rows(
+    number: int, made: JobStatement, hidden: Hidden, witnesses: Witnesses, watching: Watching
+) -> Iterator[Row | None]:
+    """The rows of a free source that statements can tell apart; `None`: no row, or the source is known."""
+    if made.source is None or not made.source.free:
+        yield None
+        return
+    choices: list[tuple[Value, ...]] = []
+    for column in made.source.columns:
+        domain = witnesses.domain((f"#{number}", column.name))
+        choices.append(domain.tried() if domain.read else domain.values[-1:])
+    seen = list(watching.of.get(f"#{number}", {}).values())
+    known: set[tuple[object, ...]] = set()
+    for row in product(*choices, *(TRUTHS for _ in hidden.source_hidden)):
+        look = tuple(one(row) for one in seen)
+        if look not in known:
+            known.add(look)
+            yield row
+    if any(clause.when == "not matched by source" for clause in made.clauses):
+        yield None
+
+
+# ---------------------------------------------------------------- first tables
+
+
+def first_tables(ready: Prepared) -> Iterator[First]:
+    """The first tables, small ones first: the set-up's own, or at most two rows a table, in one file or in two."""
+    if any(table.rows for table in ready.jobs.tables):
+        yield from _given(ready)
+        return
+    choices = [list(_tables_of(ready, table)) for table in ready.jobs.tables]
+    combined = sorted(product(*choices), key=lambda parts: sum(len(rows) for part in parts for rows in part))
+    for parts in combined:
+        files = [(table.name, rows) for table, part in zip(ready.jobs.tables, parts, strict=True) for rows in part]
+        if sum(len(rows) for _, rows in files) <= MOST_FIRST_ROWS:
+            yield tuple(files)
+
+
+def _given(ready: Prepared) -> Iterator[First]:
+    """The set-up's rows; hidden values of a row may be anything, unless they can be computed."""
+    options: list[list[tuple[str, Row]]] = []
+    places: list[int] = []
+    number = 0
+    for table in ready.jobs.tables:
+        mine = [one for one in ready.hidden if one.table == table.name]
+        for rows in table.rows:
+            for row in rows:
+                options.append([(table.name, wide) for wide in with_hidden(row, table.names, mine)])
+                places.append(number)
+            number += 1
+    for chosen in product(*options):
+        files: dict[int, tuple[str, list[Row]]] = {}
+        for place, (table_name, row) in zip(places, chosen, strict=True):
+            files.setdefault(place, (table_name, []))[1].append(row)
+        yield tuple((name, tuple(rows)) for name, rows in files.values())
+
+
+def _tables_of(ready: Prepared, table: JobTable) -> Iterator[tuple[tuple[Row, ...], ...]]:
+    """The contents that one table is tried with."""
+    classes = ready.classes[table.name].members
+    usual = _Usual(ready, table)
+    yield ()
+    for members in classes:
+        if usual([members[0]]):
+            yield ((members[0],),)
+    shape = TableShape(ready.columns.of_table(table.name), (table.fields,))
+    for one, other in combinations_with_replacement(classes, 2):
+        if usual([one[0], other[0]]) or usual([other[0], one[0]]):
+            yield ((one[0],), (other[0],))
+            yield from _neighbours(ready, table, shape, one, other)
+
+
+class _Usual:
+    """Whether rows use unnamed values in their order: every other choice is the same but for names."""
+
+    def __init__(self, ready: Prepared, table: JobTable) -> None:
+        self.columns: list[tuple[int, Key, tuple[tuple[Value, ...], ...]]] = []
+        for at, name in enumerate(table.names):
+            key = (table.name, name)
+            self.columns.append((at, ready.witnesses.find(key), ready.witnesses.domain(key).twins))
+
+    def __call__(self, rows: list[Row]) -> bool:
+        met: dict[tuple[Key, tuple[Value, ...]], int] = {}
+        for row in rows:
+            for at, group, twins in self.columns:
+                for some in twins:
+                    if row[at] in some:
+                        number = some.index(row[at])
+                        if number > met.get((group, some), 0):
+                            return False
+                        met[group, some] = max(met.get((group, some), 0), number + 1)
+        return True
+
+
+def _neighbours(
+    ready: Prepared, table: JobTable, shape: TableShape, one: tuple[Row, ...], other: tuple[Row, ...]
+) -> Iterator[tuple[tuple[Row, ...], ...]]:
+    """Two rows in one file: once for each thing that the file's statistics may say to the statements' filters."""
+    runs = [run for some in ready.runs for run in some[:4] if run.of.made.table == table.name]
+    filters = list(dict.fromkeys(run.plain_targets for run in runs))
+    known: set[tuple[bool, ...]] = set()
+    for left, right in product(one[:MOST_PAIRS], other[:MOST_PAIRS]):
+        file: DataFile = new_file(0, [left, right], shape)
+        if new_file(0, [right], shape).partition != file.partition:
+            return
+        says = tuple(may_match_file(expression, file, shape) for expression in filters)
+        if says not in known:
+            known.add(says)
+            yield ((left, right),)

@@ -1,0 +1,188 @@
+"""The search over all first tables, under one clock: a few writers at once before all of them.
+
+Whatever some of the writers do while the others rest, all of them can do. So an anomaly of two is one of the whole
+file, and what a limit leaves open can be said: every two, every three, or all writers, on how many first tables.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import combinations
+from typing import NamedTuple
+
+from lakeproof.checker import Verdict, check
+from lakeproof.commit.policy import Policy
+from lakeproof.jobs.model import Beginning, Space, beginnings, space_of
+from lakeproof.jobs.preparing import First, Prepared
+
+DEFAULT_SECONDS = 60.0
+FEW_WRITERS = 3
+"""Up to so many writers are explored together at once."""
+
+Progress = Callable[[str], None]
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Many short searches fill the same memory: to look through it after each costs more than the searches."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+class Clock:
+    """One time limit for everything that is done for a file."""
+
+    def __init__(self, seconds: float | None = DEFAULT_SECONDS, now: Callable[[], float] = time.monotonic) -> None:
+        self.now, self.limit = now, seconds
+        self.began = now()
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the start."""
+        return self.now() - self.began
+
+    def part(self, share: float) -> Clock:
+        """A clock that stops after a share of what is left."""
+        return Clock(None if self.left is None else self.left * share, self.now)
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that are left; `None`: no limit."""
+        return None if self.limit is None else max(0.0, self.limit - self.spent)
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is up."""
+        return self.left is not None and self.left <= 0
+
+
+class Found(NamedTuple):
+    """What a search over first tables came to. `cut`: what was not explored, or nothing."""
+
+    violated: Beginning | None
+    tables: int
+    states: int
+    marks: Counter[str]
+    committed: frozenset[str]
+    started: frozenset[str]
+    cut: str = ""
+
+
+class Limits(NamedTuple):
+    """What bounds a search beside the clock."""
+
+    clock: Clock
+    max_states: int | None = None
+    reductions: bool = True
+
+
+def searched(
+    space: Space,
+    limits: Limits,
+    *,
+    only: First | None = None,
+    whole: bool = False,
+    told: Progress | None = None,
+) -> Found:
+    """Explore every first table (or `only` one) until one violates; `whole`: go on after that."""
+    with without_garbage_collection():
+        return _searched(space, limits, only, whole, told)
+
+
+def _searched(space: Space, limits: Limits, only: First | None, whole: bool, told: Progress | None) -> Found:
+    tables = states = 0
+    marks: Counter[str] = Counter()
+    cut = ""
+    for one in [Beginning(space, only)] if only is not None else beginnings(space):
+        if limits.clock.over:
+            cut = f"the time was up after {tables} first tables"
+            break
+        verdict = _checked(one, limits, first=not whole)
+        tables, states = tables + 1, states + verdict.states
+        marks.update(verdict.statistics.marks)
+        if told is not None and tables % 10 == 0:
+            told(f"{tables} first tables, {states:,} states")
+        if verdict.verdict == "violated" and not whole:
+            return _found(space, one, tables, states, marks)
+        if not verdict.exhausted:
+            cut = f"{verdict.cut_by} cut the search of first table {tables}"
+            break
+    return _found(space, None, tables, states, marks)._replace(cut=cut)
+
+
+def _found(space: Space, violated: Beginning | None, tables: int, states: int, marks: Counter[str]) -> Found:
+    return Found(violated, tables, states, marks, frozenset(space.memory.committed), frozenset(space.memory.started))
+
+
+def _checked(one: Beginning, limits: Limits, *, first: bool) -> Verdict:
+    few = len(one.space.members) <= FEW_WRITERS
+    return check(
+        one.quick,
+        first=first,
+        engine="readable" if few else "auto",
+        max_seconds=limits.clock.left,
+        max_states=limits.max_states,
+        reductions=limits.reductions,
+    )
+
+
+class Covered(NamedTuple):
+    """The search over the whole file: what it found, and in words what was explored."""
+
+    found: Found
+    said: tuple[str, ...]
+
+
+NOTHING = Covered(Found(None, 0, 0, Counter(), frozenset(), frozenset()), ())
+"""Where no search was made yet."""
+
+
+def covered(
+    ready: Prepared, policy: Policy, limits: Limits, told: Progress | None = None, *, most: int | None = None
+) -> Covered:
+    """Explore two writers, then three, then all; the first violation ends it. `most`: no more than so many at once."""
+    names = [job.name for job in ready.jobs.jobs for _ in range(job.times)]
+    sizes = [len(names)] if len(names) <= FEW_WRITERS else [2, 3, *([len(names)] if most is None else [])]
+    said: list[str] = []
+    total = NOTHING.found
+    for size in sizes:
+        groups = sorted(set(combinations(names, size)))
+        for number, group in enumerate(groups):
+            found = searched(space_of(ready, policy, group), limits, told=told)
+            total = _added(total, found)
+            if found.violated is not None:
+                return Covered(total, tuple(said))
+            if found.cut:
+                what = f"{', '.join(group)} together: {found.cut}" if len(groups) > 1 else found.cut
+                return Covered(total._replace(cut=what), (*said, *_partly(size, number, len(groups), len(names))))
+        said.append(f"{_words(size, len(names))} on every first table")
+    return Covered(total, tuple(said))
+
+
+def _words(size: int, all_: int) -> str:
+    return "all jobs at once" if size == all_ else f"every {size} of {all_} runs"
+
+
+def _partly(size: int, done: int, groups: int, all_: int) -> tuple[str, ...]:
+    return (f"{done} of {groups} choices of {size} runs on every first table",) if done and size < all_ else ()
+
+
+def _added(total: Found, found: Found) -> Found:
+    return Found(
+        found.violated,
+        max(total.tables, found.tables),
+        total.states + found.states,
+        total.marks + found.marks,
+        total.committed | found.committed,
+        total.started | found.started,
+        found.cut,
+    )

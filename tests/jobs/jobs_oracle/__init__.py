@@ -1,0 +1,1 @@
+"""Random jobs files against a brute force that knows nothing of `jobs/` and `models/`."""

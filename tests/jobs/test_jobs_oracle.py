@@ -1,0 +1,34 @@
+"""Random jobs files: never «holds» where the brute force finds an anomaly, no false alarm without a word of caution."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pytest
+from jobs_oracle.checking import check
+from jobs_oracle.comparing import Compared, compared
+from jobs_oracle.wording import text_of
+
+FILES = int(os.environ.get("LAKEPROOF_JOBS_FILES", "100"))
+SEED = int(os.environ.get("LAKEPROOF_JOBS_SEED", "0"))
+MOST_UNKNOWN = 0.05
+
+
+def told(one: Compared) -> str:
+    return f"seed {one.file.seed}, policy {one.file.policy}: {one.wrong}\n{text_of(one.file)}{one.first}\n{one.anomaly}"
+
+
+@pytest.mark.slow
+def test_random_files_are_answered_as_the_brute_force_does(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = [compared(seed, check) for seed in range(SEED, SEED + FILES)]
+    counts = Counter(one.answer.verdict for one in answers)
+    confirmed = sum(one.anomaly is not None for one in answers)
+    with capsys.disabled():
+        print(
+            f"\n{FILES} jobs files from seed {SEED}: {dict(counts)}; {confirmed} anomalies seen by the brute force too"
+        )
+    wrong = [told(one) for one in answers if one.wrong]
+    assert not wrong, "\n\n".join(wrong)
+    assert confirmed >= FILES // 20  # else the brute force has nothing to say
+    assert counts["unknown"] <= max(1, MOST_UNKNOWN * FILES)
