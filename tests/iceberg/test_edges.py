@@ -20,6 +20,7 @@ from lakeproof.iceberg.catalogs import open_catalog
 from lakeproof.iceberg.creation import publish, stage_table
 from lakeproof.iceberg.evolution import alter_properties
 from lakeproof.iceberg.expire import expire_snapshots
+from lakeproof.iceberg.operations import append
 from lakeproof.iceberg.orphans import remove_orphan_files
 from lakeproof.iceberg.refs import create_tag
 from lakeproof.iceberg.tables import create_table, drop_table, find_table, load_table, rename_table
@@ -227,6 +228,34 @@ def test_a10_purge_takes_the_files_of_what_it_drops(lake: Lakehouse) -> None:
     drop_table(lake.catalog, "t", purge=True)
     assert find_table(lake.catalog, "t") is None
     assert rows_of(lake.as_pyiceberg_opens_it("kept")) == [(1, "x")]
+
+
+# ---------------------------------------------------------------- A11: what was expired meanwhile
+
+
+@pytest.mark.parametrize("moved", [True, False], ids=["the head has moved on", "the file is simply gone"])
+def test_a11_a_head_that_is_expired_while_it_is_read_is_a_lost_race(lake: Lakehouse, moved: bool) -> None:
+    table = insert(lake.create(properties=FAST), people(1))
+    files, other, left = write(table, people(2)), open_catalog(lake.uri, lake.warehouse), [True]
+    head = table.current_snapshot()
+    assert head is not None
+
+    def after(_c: Any, _d: Any, statement: str, *_more: Any) -> None:
+        if statement.startswith("SELECT") and left:  # the pointer was read, what it leads to was not
+            left.pop()
+            if moved:
+                insert(load_table(other, "t"), people(3))
+                expire_snapshots(load_table(other, "t"), older_than_ms=EVER, retain_last=1)
+            else:
+                Path(head.manifest_list.removeprefix("file://")).unlink()
+
+    event.listen(lake.catalog.engine, "after_cursor_execute", after)  # type: ignore[attr-defined]
+    if moved:
+        append(table, files)
+        assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x"), (3, "x")]
+    else:
+        with pytest.raises(InvalidInput, match="a file of the table is missing"):
+            append(table, files)
 
 
 # ---------------------------------------------------------------- A12: a catalog that is away

@@ -1,6 +1,7 @@
 """An error is planted in a module of the product: a piece of its source is replaced, and put back.
 
-The errors lie in `planted_errors.tsv`, one line each; `mix` and `seed` name a random episode that shows the error.
+The errors lie in `planted_errors.tsv`, one line each; `mix` and `seed` name a random episode, `step` the statement in
+it that shows the error.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 
 from random_episodes import random_episode
 from random_statements import Mix
-from steps import Episode
+from steps import Episode, Read
 
 STATEMENTS: dict[Mix, int] = {"reads": 40, "commands": 14, "all": 20}
 
@@ -26,13 +27,16 @@ class Planted(NamedTuple):
     name: str
     mix: Mix
     seed: int
+    step: int
     module: str
     old: str
     new: str
 
     def episode(self) -> Episode:
-        """The life of a table in which the error shows."""
-        return random_episode(self.seed, STATEMENTS[self.mix], self.mix)
+        """The life of a table in which the error shows, up to there, without the queries that do not."""
+        whole = random_episode(self.seed, STATEMENTS[self.mix], self.mix)
+        before = [step for step in whole.steps[: self.step] if not isinstance(step, Read)]
+        return whole._replace(steps=(*before, whole.steps[self.step]))
 
 
 def planted_errors() -> tuple[Planted, ...]:
@@ -40,9 +44,10 @@ def planted_errors() -> tuple[Planted, ...]:
     lines = (Path(__file__).parent / "planted_errors.tsv").read_text().splitlines()[1:]
     made = []
     for line in lines:
-        name, mix, seed, module, old, new = line.split("\t")
+        name, mix, seed, step, module, old, new = line.split("\t")
         assert mix in ("all", "reads", "commands"), line
-        made.append(Planted(name, mix, int(seed), module, old.replace("\\n", "\n"), new.replace("\\n", "\n")))
+        pieces = [piece.replace("\\n", "\n") for piece in (old, new)]
+        made.append(Planted(name, mix, int(seed), int(step), module, *pieces))
     return tuple(made)
 
 

@@ -54,6 +54,7 @@ class Happened(StrEnum):
     NOTHING_LEFT = "nothing is left to do"
     WRITTEN = "the metadata is written"
     SWAPPED = "the pointer was swapped"
+    HEAD_EXPIRED = "the head was expired while it was read"
     LOST_SWAP = "somebody else swapped first"
     TURNED_DOWN = "the catalog says that the request is wrong"
     NO_ANSWER = "the catalog did not answer"
@@ -76,8 +77,10 @@ NEXT: dict[tuple[Phase, Happened], Phase] = {
     (Phase.VALIDATE, Happened.REFUSED): Phase.ABORTED,
     (Phase.VALIDATE, Happened.ALREADY_COMMITTED): Phase.COMMITTED,
     (Phase.VALIDATE, Happened.NOTHING_LEFT): Phase.COMMITTED,
+    (Phase.VALIDATE, Happened.HEAD_EXPIRED): Phase.REFRESH,
     (Phase.VALIDATE, Happened.FAILED): Phase.ABORTED,
     (Phase.WRITE_METADATA, Happened.WRITTEN): Phase.SWAP,
+    (Phase.WRITE_METADATA, Happened.HEAD_EXPIRED): Phase.REFRESH,
     (Phase.WRITE_METADATA, Happened.FAILED): Phase.ABORTED,
     (Phase.SWAP, Happened.SWAPPED): Phase.COMMITTED,
     (Phase.SWAP, Happened.LOST_SWAP): Phase.REFRESH,

@@ -11,7 +11,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from lakeproof.commit.change import TableChange
-from lakeproof.commit.checks import CHANGE_CHECKS, history_known, missing_delete_paths
+from lakeproof.commit.checks import CHANGE_CHECKS, history_known
 from lakeproof.commit.conflict import Conflict
 from lakeproof.commit.policy import CheckList
 from lakeproof.commit.rows import RowMemory, followed, remembered
@@ -96,10 +96,10 @@ def with_hole(window: CommitWindow, checks: CheckList, missing: int | None) -> C
     return CommitWindow(kept, committed=window.committed, rows=rows)
 
 
-def lasting_conflict(change: TableChange, window: CommitWindow, checks: CheckList) -> Conflict | None:
-    """The conflict that stays, if no file comes back under its old name."""
-    if window.conflict is None and "missing_delete_paths" in checks.head:
-        return missing_delete_paths(change, window.gone)
+def lasting_conflict(window: CommitWindow, checks: CheckList) -> Conflict | None:
+    """The conflict that stays if no file comes back under its old name; names of files that are gone are not kept."""
+    if window.conflict is None and window.gone and "missing_delete_paths" in checks.head:
+        return Conflict("missing_delete_paths")
     return window.conflict
 
 

@@ -173,7 +173,8 @@ class TableCalls:
         if self.policy.finds_own_commit and self.own() is not None:
             self.on_phase(FOUND)
             return Happened.OWN_ID_FOUND
-        metadata, asked = self.table.metadata, self.tries[-1].staged[0].snapshot.sequence_number or 0
+        sent = [each.staged[0].snapshot for each in self.tries if each.staged][-1]
+        metadata, asked = self.table.metadata, sent.sequence_number or 0
         if metadata.format_version > 1:
             taken = {each.sequence_number or 0 for each in metadata.snapshots}
             return what_became(asked=asked, last=metadata.next_sequence_number() - 1, taken=taken)
@@ -184,14 +185,17 @@ class TableCalls:
 
     def validate(self) -> Happened:
         """Ask the policy's checks of the window."""
-        with spoken(f"table {self.name}"):
-            self.shape = shape_of(self.table)
-            if self.checks.rows:
-                asked = self.change.conflict_filter
-                self.window = tuple(with_rows(self.table, each, asked, self.shape) for each in self.window)
-            asks_head = bool(self.checks.head)
-            head = head_state(self.table, self.head, self.change, self.cache) if asks_head else None
-            change = with_ranges(self.table, self.head, self.change, self.window, self.cache)
+        try:
+            with spoken(f"table {self.name}"):
+                self.shape = shape_of(self.table)
+                if self.checks.rows:
+                    asked = self.change.conflict_filter
+                    self.window = tuple(with_rows(self.table, each, asked, self.shape) for each in self.window)
+                asks_head = bool(self.checks.head)
+                head = head_state(self.table, self.head, self.change, self.cache) if asks_head else None
+                change = with_ranges(self.table, self.head, self.change, self.window, self.cache)
+        except InvalidInput as error:
+            return self._expired(error)
         self.answer = validate(
             self.change,
             followed_all(change, self.window, self.checks, self.shape, missing=self.missing),
@@ -209,11 +213,22 @@ class TableCalls:
         """Write the manifests, the manifest list and whatever files the answer asks for, all under new names."""
         mine = _Try(Producer(self.table, self.cache), [], [])
         self.tries.append(mine)
-        with spoken(f"table {self.name}"):
-            snapshot = self.produced(mine.producer, mine.others)
-            self.on_phase(METADATA_WRITTEN)
-            mine.staged.append(stage(self.table, snapshot, self.branch, self.head_id, mine.others))
+        try:
+            with spoken(f"table {self.name}"):
+                snapshot = self.produced(mine.producer, mine.others)
+                self.on_phase(METADATA_WRITTEN)
+                mine.staged.append(stage(self.table, snapshot, self.branch, self.head_id, mine.others))
+        except InvalidInput as error:
+            return self._expired(error)
         return Happened.WRITTEN
+
+    def _expired(self, error: InvalidInput) -> Happened:
+        """A file that is missing because the head moved on and was expired is a lost race; else the error stands."""
+        if isinstance(error.__cause__, FileNotFoundError):
+            with spoken(f"table {self.name}"):
+                if refreshed(self.table).metadata_location != self.table.metadata_location:
+                    return Happened.HEAD_EXPIRED
+        raise error
 
     def produced(self, producer: Producer, written: list[str]) -> Snapshot:
         """The snapshot of this try; files beside its manifests are noted in `written`."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyiceberg.catalog import Catalog
@@ -83,6 +85,17 @@ def publish(
         raise
     on_phase(SWAPPED)
     return made
+
+
+def abandon(staged: Staged) -> None:
+    """Give back the folder of a table that was not made; one that holds a file stays."""
+    location = staged.table.location()
+    if location.startswith("file://"):
+        folder = Path(location.removeprefix("file://"))
+        below = sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True)
+        for path in (*below, folder):
+            with suppress(OSError):
+                path.rmdir()
 
 
 def _made(table: Table, updates: tuple[Any, ...], place: str) -> Table:

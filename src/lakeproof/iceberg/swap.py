@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io import load_file_io
@@ -54,7 +55,12 @@ def loaded(catalog: Catalog, name: Identifier) -> Table:
     if location is None:
         raise NoSuchTableError(f"Table does not exist: {'.'.join(name)}")
     bare = load_file_io(catalog.properties, location)
-    metadata = _recent.get(location, lambda: FromInputFile.table_metadata(bare.new_input(location)))
+    try:
+        metadata = _recent.get(location, lambda: FromInputFile.table_metadata(bare.new_input(location)))
+    except FileNotFoundError:  # dropped as an old version between our two looks
+        if _pointer(catalog, name) == location:
+            raise
+        return loaded(catalog, name)
     io = load_file_io({**catalog.properties, **metadata.properties}, location)
     return Table(tuple(name), metadata, location, io, catalog)
 
@@ -67,8 +73,10 @@ def known(catalog: Catalog, name: Identifier) -> bool:
 
 
 def refreshed(table: Table) -> Table:
-    """The table at its newest metadata; the same object where nobody has changed it."""
+    """The table at its newest metadata; the same object where nobody has changed it, or where no catalog has it."""
     catalog = table.catalog
+    if isinstance(catalog, NoopCatalog):
+        return table
     if isinstance(catalog, SqlCatalog) and _pointer(catalog, table.name()) == table.metadata_location:
         return table
     return loaded(catalog, table.name())

@@ -122,11 +122,12 @@ def described(
         check_dependencies(column_dependencies, schema, place=place)
         properties = {**(properties or {}), DEPENDENCIES_PROPERTY: column_dependencies}
     created = {CREATED_PROPERTY: str(time.time_ns() // 1_000_000)}
+    spec = _partition_spec(schema, partition_by, place)
     return {
         "identifier": identifier(name),
         "schema": schema,
         "location": own_folder(catalog, name) if location is None else warehouse_location(location),
-        "partition_spec": _partition_spec(schema, partition_by, place),
+        "partition_spec": spec,
         "properties": {**created, **(properties or {})},
     }
 

@@ -13,7 +13,7 @@ from pyspark.sql import types as spark
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg import evolution
 from lakeproof.iceberg.commit import FILES_WRITTEN, SCANNED
-from lakeproof.iceberg.creation import publish, stage_table
+from lakeproof.iceberg.creation import Staged, abandon, publish, stage_table
 from lakeproof.iceberg.refs import create_branch, create_tag, drop_ref
 from lakeproof.iceberg.tables import (
     PartitionBy,
@@ -64,9 +64,17 @@ def create(engine: Engine, made: s.CreateTable) -> None:
 
 def _create_as(engine: Engine, made: s.CreateTable, name: str, rows: DataFrame) -> None:
     """The rows are written for a table that nobody sees, and one request makes it with its first snapshot."""
-    on_phase = engine.context.on_phase
     create_namespace(engine.catalog, name.rpartition(".")[0], if_not_exists=True)
     staged = stage_table(engine.catalog, name, **_told(made, rows.schema))
+    try:
+        _fill(engine, made, name, staged, rows)
+    except BaseException:
+        abandon(staged)
+        raise
+
+
+def _fill(engine: Engine, made: s.CreateTable, name: str, staged: Staged, rows: DataFrame) -> None:
+    on_phase = engine.context.on_phase
     on_phase(SCANNED)
     written = write_rows(engine.gateway, staged.table, rows)
     with removed_if_refused(lambda: remove_folder(engine.gateway, written.folder)):

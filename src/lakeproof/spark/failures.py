@@ -9,13 +9,16 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from lakeproof.errors import InvalidInput, LakeproofError, Unavailable
+from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.spark.gateway import Gateway
 from lakeproof.sql.lexer import marked
 
 _RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: \w+)?\s*$", re.MULTILINE)
 _NULL = re.compile(r"\[NOT_NULL_ASSERT_VIOLATION\][^:]*:\s*(.*?)\s*If the schema", re.DOTALL)
-_GONE = re.compile(r"FAILED_READ_FILE\.FILE_NOT_EXIST|java\.io\.FileNotFoundException: File \S+ does not exist")
+_GONE = re.compile(
+    r"FAILED_READ_FILE\.FILE_NOT_EXIST\] Encountered error while reading file (\S+?)\.? File"
+    r"|java\.io\.FileNotFoundException: File (\S+) does not exist"
+)
 _POSITION = re.compile(r"line (\d+),? pos(ition)? (\d+)")
 _CONDITION = re.compile(r"\[([A-Z_.]+)\]\s*(.*?)(?:\s*SQLSTATE: \w+|\n\n|$)", re.DOTALL)
 
@@ -40,9 +43,10 @@ def spoken_error(gateway: Gateway, error: Exception, text: str = "") -> Lakeproo
     raised = _RAISED.search(told)
     if raised:
         return InvalidInput(raised.group(1), hint="nothing was written")
-    if _GONE.search(told):
-        return Unavailable(
-            "a file that the query reads is gone: its snapshot was expired meanwhile", hint="run it again from the head"
+    if gone := _GONE.search(told):
+        return InvalidInput(
+            f"a file that the query reads is gone: {gone[1] or gone[2]}",
+            hint="if its snapshot was expired meanwhile, run the query again: it reads the newest",
         )
     null = _NULL.search(told)
     if null:

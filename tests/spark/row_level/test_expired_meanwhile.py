@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from lakeproof.errors import Unavailable
+from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.commit import SCANNED
 from lakeproof.iceberg.expire import expire_snapshots
 from lakeproof.spark.lake import Lake
@@ -60,6 +60,6 @@ def test_a_reader_is_told_in_a_sentence(lake: Lake, name: str) -> None:
     table_of(lake, name, "copy-on-write")
     rows = lake.sql(f"select * from {name}")
     replaced_and_expired(lake, name)
-    with pytest.raises(Unavailable, match="its snapshot was expired meanwhile"):
+    with pytest.raises(InvalidInput, match=r"is gone: .*parquet\n.*expired meanwhile, run the query again"):
         lake.collect(rows)
     assert len(lake.collect(lake.sql(f"select * from {name}"))) == 3

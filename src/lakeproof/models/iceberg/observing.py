@@ -23,7 +23,7 @@ def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
     snapshot = event.snapshot._replace(command_id=change.command_id) if me else event.snapshot
     mine = _touches(snapshot, writer.table_of(own))
     window = follow(change, own.window, snapshot, checks, setup.shape) if mine else own.window
-    conflict = lasting_conflict(change, window, checks)  # the names of files that are gone are forgotten
+    conflict = lasting_conflict(window, checks)
     if conflict and _is_settled(writer, own, window):
         return Conflicted(own.command, own.group, conflict.check, own.turn)
     window = window._replace(conflict=conflict)
@@ -34,11 +34,11 @@ def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
     if only_removes and change.isolation is Isolation.SNAPSHOT and own.command != COMPACTION:
         ghost = _later(writer, own, ghost, event)
     new = renamed_op(own, window, ghost, names, replaced=not snapshot.adds_no_data)
-    if own.attempt.unanswered or me or own.request.taken:
+    if mine and (own.attempt.unanswered or me or own.request.taken):
         new = new._replace(request=own.request.passed(me, setup.max_expiries))
     if own.attempt.phase is Phase.SWAP and mine:
         new = new._replace(attempt=_lost_swap(setup, own.attempt))
-    return new._replace(since=min(own.since + 1, 2) if setup.max_expiries else 0)
+    return new._replace(since=min(own.since + mine, 2) if setup.max_expiries else 0)
 
 
 def _touches(snapshot: Snapshot, table: str | None) -> bool:

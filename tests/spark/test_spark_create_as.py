@@ -1,0 +1,49 @@
+"""CREATE TABLE … AS SELECT on real Spark: the table with its rows, or neither, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.commit import FILES_WRITTEN, METADATA_WRITTEN, SCANNED, SWAPPED
+from lakeproof.spark.lake import Lake
+
+pytestmark = pytest.mark.spark
+
+
+def test_a_query_that_fails_leaves_neither_table_nor_folder(lake: Lake, name: str, warehouse: Path) -> None:
+    with pytest.raises(InvalidInput, match="no more"):
+        lake.sql(f"create table {name} using iceberg as select if(id > 3, raise_error('no more'), id) a from range(9)")
+    assert lake.engine.find(f"default.{name}") is None
+    assert not (warehouse / "default" / name).exists()
+    lake.sql(f"create table {name} using iceberg as select 1 as a")
+    assert (warehouse / "default" / name).exists()
+
+
+def test_the_table_is_seen_with_its_rows_and_not_before(lake: Lake, name: str) -> None:
+    seen: list[tuple[str, bool]] = []
+
+    def look(phase: str) -> None:
+        seen.append((phase, lake.engine.find(f"default.{name}") is not None))
+
+    with lake.engine.within(on_phase=look):
+        lake.sql(f"create table {name} using iceberg as select id from range(3)")
+    assert seen == [(SCANNED, False), (FILES_WRITTEN, False), (METADATA_WRITTEN, False), (SWAPPED, True)]
+    assert len(lake.table(name).snapshots()) == 1
+    assert lake.collect(lake.sql(f"select count(*) c from {name}"))[0].c == 3
+
+
+def test_a_table_that_somebody_else_made_meanwhile_keeps_its_row(lake: Lake, name: str) -> None:
+    left = [True]
+
+    def somebody_else(phase: str) -> None:
+        if phase == FILES_WRITTEN and left:
+            left.pop()
+            lake.sql(f"create table {name} (id bigint) using iceberg")
+            lake.sql(f"insert into {name} values (7)")
+
+    with lake.engine.within(on_phase=somebody_else), pytest.raises(InvalidInput, match="already a table"):
+        lake.sql(f"create table {name} using iceberg as select id from range(3)")
+    assert [row.id for row in lake.collect(lake.sql(f"select * from {name}"))] == [7]
