@@ -34,6 +34,7 @@ from lakeproof.commit import (
 )
 from lakeproof.commit.explain import explained, unknown_outcome
 from lakeproof.commit.policy_text import named_policy
+from lakeproof.commit.validation import Answer
 from lakeproof.errors import CommitConflict, CommitRejected, CommitUnknown, InvalidInput
 from lakeproof.filters import columns_of
 from lakeproof.format import Snapshot as WindowSnapshot
@@ -133,6 +134,7 @@ class TableCalls:
         self.head: Snapshot | None = None
         self.tries: list[_Try] = []
         self.turned_down: InvalidInput | None = None
+        self.answer: Answer | None = None
 
     @property
     def head_id(self) -> int | None:

@@ -75,7 +75,7 @@ def known(catalog: Catalog, name: Identifier) -> bool:
 def refreshed(table: Table) -> Table:
     """The table at its newest metadata; the same object where nobody has changed it, or where no catalog has it."""
     catalog = table.catalog
-    if isinstance(catalog, NoopCatalog):
+    if type(catalog) is NoopCatalog:
         return table
     if isinstance(catalog, SqlCatalog) and _pointer(catalog, table.name()) == table.metadata_location:
         return table
