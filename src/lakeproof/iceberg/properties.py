@@ -42,7 +42,7 @@ _KNOWN: dict[str, Callable[[str], str]] = {
     ),
     "write.metadata.delete-after-commit.enabled": _flag,
     "write.wap.enabled": _flag,
-    "write.format.default": _one_of("parquet", "orc"),
+    "write.format.default": _one_of("parquet", "orc", "avro"),
     "lakeproof.policy": _one_of(*POLICIES),
 }
 

@@ -11,7 +11,7 @@ from lakeproof.iceberg.answers import column_range, count_rows
 from lakeproof.spark.catalyst import Node, Untranslatable, column_name, trees_of
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.file_index import ScanSource
-from lakeproof.spark.row_level.asked import exact_filter, scanned_key
+from lakeproof.spark.row_level.asked import scan_and_filter
 
 
 class Aggregate(NamedTuple):
@@ -23,20 +23,24 @@ class Aggregate(NamedTuple):
 
 def answered(engine: Engine, rows: DataFrame) -> tuple[Any, ...] | None:
     """The row of a query that only counts a managed table, or asks for ends of its columns; `None`: read the rows."""
-    plan = rows._jdf.queryExecution().optimizedPlan()
-    if plan.nodeName() != "Aggregate" or not plan.groupingExpressions().isEmpty():
+    execution = rows._jdf.queryExecution()
+    plan = execution.analyzed()
+    if plan.nodeName() != "Aggregate":
         return None
-    below = plan.child()
-    key = scanned_key(below)
-    source = None if key is None else engine.scans.sources.get(key)
-    if source is None or not source.at_head or source.snapshot_id is None:
+    found = scan_and_filter(engine, plan.child()) if _is_plain(plan) else None
+    if found is None:  # the optimizer folds constants, unwraps casts and drops what says nothing
+        plan = execution.optimizedPlan()
+        found = scan_and_filter(engine, plan.child()) if plan.nodeName() == "Aggregate" else None
+    if found is None or not plan.groupingExpressions().isEmpty():
+        return None
+    source, where = found
+    if not source.at_head or source.snapshot_id is None:
         return None  # an older snapshot is planned with its own schema, and may name its columns in another way
     try:
         wanted = [_aggregate(tree, source) for tree in trees_of(engine.gateway, plan.aggregateExpressions())]
     except Untranslatable:
         return None
-    where = exact_filter(engine.gateway, source, below)
-    if where is None or (where != ALWAYS and any(one.column is not None for one in wanted)):
+    if where != ALWAYS and any(one.column is not None for one in wanted):
         return None
     values: list[Any] = []
     for one in wanted:
@@ -45,6 +49,12 @@ def answered(engine: Engine, rows: DataFrame) -> tuple[Any, ...] | None:
             return None
         values.append(value[0] if isinstance(value, tuple) else value)
     return tuple(values)
+
+
+def _is_plain(plan: Any) -> bool:
+    """Whether a plan that was not optimized counts a whole table: then there is nothing to be made simpler."""
+    asked = plan.aggregateExpressions()
+    return asked.size() == 1 and str(asked.head()).startswith("count(1) AS ") and "Filter" not in str(plan)
 
 
 def _end(source: ScanSource, asked: Aggregate) -> tuple[Any] | None:

@@ -52,6 +52,8 @@ _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
 
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_AROUND = ("Project", "Filter", "SubqueryAlias")
+_OURS = "lakeproof "  # how the name of a managed file index begins
 
 
 class Asked(NamedTuple):
@@ -98,17 +100,47 @@ def filter_from_text(engine: Engine, table: Table, text: str) -> Translation:
     return Translation(any_of(asked(engine, table, rows).reads), False) if exact is None else Translation(exact, True)
 
 
-def exact_filter(gateway: Gateway, source: ScanSource, plan: Any) -> Expression | None:
-    """The filter that an optimized plan puts on one scan of `source`, and nothing else; `None`: it does more."""
+class _OneScan(NamedTuple):
+    """The managed scan below projections and filters (`None`: none), its filters, and whether nothing can match."""
+
+    key: str | None
+    conjuncts: list[Any]
+    is_empty: bool = False
+
+
+def _one_scan(plan: Any) -> _OneScan:
     conjuncts: list[Any] = []
-    while (kind := plan.nodeName()) in ("Project", "Filter"):
+    while (kind := plan.nodeName()) in _AROUND:
         if kind == "Filter":
             conjuncts += _all_conjuncts(plan.condition())
         plan = plan.child()
     if kind == "LocalRelation":  # the optimizer found that no row can match
-        return NEVER if plan.data().isEmpty() else None
-    if scanned_key(plan) != source.key:
-        return None
+        return _OneScan(None, conjuncts, bool(plan.data().isEmpty()))
+    location = str(plan.relation().location().toString()) if kind == "LogicalRelation" and _is_files(plan) else ""
+    return _OneScan(location.removeprefix(_OURS) if location.startswith(_OURS) else None, conjuncts)
+
+
+def _is_files(plan: Any) -> bool:
+    return bool(plan.relation().getClass().getSimpleName() == "HadoopFsRelation")
+
+
+def exact_filter(gateway: Gateway, source: ScanSource, plan: Any) -> Expression | None:
+    """The filter that an optimized plan puts on one scan of `source`, and nothing else; `None`: it does more."""
+    found = _one_scan(plan)
+    if found.is_empty:
+        return NEVER
+    return _exact(gateway, source, found.conjuncts) if found.key == source.key else None
+
+
+def scan_and_filter(engine: Engine, plan: Any) -> tuple[ScanSource, Expression] | None:
+    """The one managed scan of an optimized plan and its exact filter; `None`: there is more, or it is not exact."""
+    found = _one_scan(plan)
+    source = None if found.key is None else engine.scans.sources.get(found.key)
+    said = None if source is None else _exact(engine.gateway, source, found.conjuncts)
+    return None if source is None or said is None else (source, said)
+
+
+def _exact(gateway: Gateway, source: ScanSource, conjuncts: list[Any]) -> Expression | None:
     trees = trees_of(gateway, gateway.sequence(conjuncts)) if conjuncts else []
     said = source.translated(tree for tree in trees if not _is_own(tree))
     return _shortened(said.filter) if said.exact else None
@@ -116,15 +148,7 @@ def exact_filter(gateway: Gateway, source: ScanSource, plan: Any) -> Expression 
 
 def scanned_key(plan: Any) -> str | None:
     """The key of the one managed scan below projections and filters; `None`: there is something else."""
-    while (kind := plan.nodeName()) in ("Project", "Filter"):
-        plan = plan.child()
-    if kind != "LogicalRelation":
-        return None
-    relation = plan.relation()
-    if relation.getClass().getSimpleName() != "HadoopFsRelation":
-        return None
-    location = str(relation.location().toString())
-    return location.removeprefix("lakeproof ") if location.startswith("lakeproof ") else None
+    return _one_scan(plan).key
 
 
 def _is_own(tree: Node) -> bool:
