@@ -164,6 +164,7 @@ def test_every_check_is_necessary(capsys: pytest.CaptureFixture[str]) -> None:
     assert without["iceberg-spark-fixed", "no_new_delete_files"]["depth"] == 14
     assert without["lakeproof", "rows_read"]["violated"] == "isolation_kept"
     assert {check for policy, check in without if policy == "lakeproof"} == {
+        "history_known",
         "target_rows",
         "replaced_files",
         "new_rows_match",

@@ -45,7 +45,7 @@ class Watch:
 
     def __init__(self, cut: Cut, progress: Callable[[Progress], None] | None = None) -> None:
         self.cut, self.progress = cut, progress
-        self.patience: float | None = None  # seconds after which another engine would do better
+        self.patience: int | None = None  # states after which another engine would do better
         self.interrupted = False
         self.began = self.reported = time.perf_counter()
         self.pauses = 0.0  # seconds that do not count as search (compilation)
@@ -81,7 +81,7 @@ class Watch:
             return "max-states"
         if out_of_time := self.out_of_time():
             return out_of_time
-        if self.patience is not None and self.seconds >= self.patience:
+        if self.patience is not None and states > self.patience:
             return "patience"
         return ""
 

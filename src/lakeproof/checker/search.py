@@ -22,7 +22,11 @@ from lakeproof.checker.verdict import Verdict
 from lakeproof.errors import InvalidInput
 
 REDUCTIONS = ("processes", "values", "private")
-PATIENCE_SECONDS = 0.5  # of the readable engine, before the fast one is worth its start
+PATIENCE_STATES = 20_000
+"""What the readable engine visits (in about half a second) before the fast one is worth its start.
+
+Counted, not timed: the engines may choose different traces of one length, and a trace must not depend on the machine.
+"""
 
 Engine = Literal["auto", "readable", "fast"]
 
@@ -65,7 +69,7 @@ def check(
 def _explored(successors: Successors, watch: Watch, engine: Engine, notes: tuple[str, ...]) -> Searched:
     """The whole space: by the readable engine as long as that is quick, then again by the fast one."""
     if engine != "fast":
-        watch.patience = PATIENCE_SECONDS if engine == "auto" else None
+        watch.patience = PATIENCE_STATES if engine == "auto" else None
         explored = _by_readable(successors, watch, notes)
         if explored.explored.cut_by != "patience":
             return explored
