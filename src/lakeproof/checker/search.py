@@ -53,7 +53,7 @@ def check(
     _refuse_unknown(require, [claim.name for claim in model.claims()], "property")
     chosen, notes = reductions_for(model, () if simulate is not None else reductions)
     watch = Watch(Cut(max_states, max_seconds, first), progress)
-    with blaming(model.name), _without_garbage_collection(), watch:
+    with blaming(model.name), without_garbage_collection(), watch:
         tables = Tables(model, private="private" in chosen, values="values" in chosen)
         successors = Successors(tables, symmetric="processes" in chosen)
         if simulate is not None:
@@ -124,7 +124,7 @@ def _refuse_unknown(names: Collection[str], known: Collection[str], what: str) -
 
 
 @contextmanager
-def _without_garbage_collection() -> Iterator[None]:
+def without_garbage_collection() -> Iterator[None]:
     """Millions of interned values are no garbage; to look through them again and again costs a third of the time."""
     was = gc.isenabled()
     gc.disable()

@@ -6,15 +6,14 @@ file, and what a limit leaves open can be said: every two, every three, or all w
 
 from __future__ import annotations
 
-import gc
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import combinations
 from typing import NamedTuple
 
 from lakeproof.checker import Verdict, check
+from lakeproof.checker.search import without_garbage_collection
 from lakeproof.commit.policy import Policy
 from lakeproof.jobs.model import Beginning, Space, beginnings, space_of
 from lakeproof.jobs.preparing import First, Prepared
@@ -24,18 +23,6 @@ FEW_WRITERS = 3
 """Up to so many writers are explored together at once."""
 
 Progress = Callable[[str], None]
-
-
-@contextmanager
-def without_garbage_collection() -> Iterator[None]:
-    """Many short searches fill the same memory: to look through it after each costs more than the searches."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 class Clock:
