@@ -43,7 +43,9 @@ def prompt(lake: Lake, session: PromptSession[str] | None = None, console: Conso
     console.print(HELP, style="dim")
     while True:
         try:
-            text = asking.prompt("sql> ", prompt_continuation="...> ")
+            # A stray exception of somebody else's callback is logged; by default it would wait for a key, for ever
+            # where there is no terminal.
+            text = asking.prompt("sql> ", prompt_continuation="...> ", set_exception_handler=False)
         except KeyboardInterrupt:
             continue
         except EOFError:
