@@ -14,7 +14,7 @@ import pytest
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.delete_files import write_position_deletes
 from lakeproof.iceberg.produce import FileChange, Producer
-from lakeproof.iceberg.swap import swap
+from lakeproof.iceberg.swap import stage, swap
 from lakeproof.iceberg.types import DataFile, DataFileContent, FileFormat, Record
 from lakeproof.spark import deletes
 from lakeproof.spark.lake import Lake
@@ -110,7 +110,7 @@ def commit_deletes(table: Any, *files: DataFile) -> None:
     """One snapshot that adds delete files, as another engine would make it."""
     head = table.current_snapshot()
     snapshot = Producer(table).produce(table, head, FileChange("delete", added_delete_files=files))
-    swap(table, snapshot, branch="main", head_id=head.snapshot_id)
+    swap(table, stage(table, snapshot, "main", head.snapshot_id, []))
 
 
 def equality_delete(
