@@ -21,7 +21,7 @@ from typing import Any, cast
 from lakeproof.checker.limits import Progress, memory_mb
 from lakeproof.checker.model import Model, Outcome, Process, Step, always_of_each
 from lakeproof.checker.search import Engine, check
-from lakeproof.checker.verdict import Verdict
+from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.commit.policy_text import named_policy
 from lakeproof.models import iceberg, paimon
 
@@ -73,7 +73,7 @@ def searched_on_spark(name: str, parameters: dict[str, str]) -> dict[str, Any]:
     """The figures of one search by two workers of a local Spark."""
     from lakeproof.search_on_spark.jobs import cluster_of
     from lakeproof.search_on_spark.search import check_on_spark
-    from lakeproof.spark.session import build_session
+    from lakeproof.spark.jvm.session import build_session
 
     with tempfile.TemporaryDirectory(prefix="lakeproof-bench-") as folder:
         session = build_session(folder, master="local[2]")

@@ -13,8 +13,8 @@ from typing import Any
 
 from benchmarks.harness import Clock
 from lakeproof.spark.hooks import spark_sql
+from lakeproof.spark.jvm.session import build_session
 from lakeproof.spark.lake import Lake, connect
-from lakeproof.spark.session import build_session
 
 JAR = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
 PLAIN, OURS, ICEBERG = "plain Parquet", "Lakeproof", "Apache Iceberg"

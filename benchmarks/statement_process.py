@@ -53,8 +53,8 @@ class StatementProcess:
 
 def serve(folder: str) -> None:
     """Run each line of the standard input as a statement."""
+    from lakeproof.spark.jvm.session import build_session
     from lakeproof.spark.lake import connect
-    from lakeproof.spark.session import build_session
 
     spark = build_session(folder, master="local[2]", conf={"spark.sql.shuffle.partitions": "4"})
     lake = connect(spark, catalog=f"sqlite:///{folder}/catalog.db", warehouse=folder)

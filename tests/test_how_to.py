@@ -31,8 +31,8 @@ PAGES = [page for page in sorted(HOW_TO.glob("*.md")) if sql_of(page)]
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    from lakeproof.spark.jvm.session import build_session
     from lakeproof.spark.lake import connect
-    from lakeproof.spark.session import build_session
 
     folder = tmp_path_factory.mktemp("pages")
     conf = {"spark.sql.shuffle.partitions": "2"}

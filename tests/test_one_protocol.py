@@ -16,11 +16,11 @@ from lakeproof.checker.search import check
 from lakeproof.commit import attempt, driver
 from lakeproof.commit.checks import ALL_CHECKS
 from lakeproof.commit.policy import POLICIES
-from lakeproof.iceberg.catalogs import open_catalog
-from lakeproof.iceberg.commit import ATTEMPTING, LOOKING, METADATA_WRITTEN, SWAPPED
-from lakeproof.iceberg.operations import Options, append
-from lakeproof.iceberg.tables import create_table
-from lakeproof.iceberg.types import LongType, NestedField, Schema
+from lakeproof.iceberg.committing.commit import ATTEMPTING, LOOKING, METADATA_WRITTEN, SWAPPED
+from lakeproof.iceberg.committing.whole_file_commits import Options, append
+from lakeproof.iceberg.pyiceberg_names import LongType, NestedField, Schema
+from lakeproof.iceberg.tables.catalogs import open_catalog
+from lakeproof.iceberg.tables.tables import create_table
 from lakeproof.models.iceberg import build
 from lakeproof.scenarios.against_checks import AgainstChecks
 from lakeproof.scenarios.run import differences
@@ -30,12 +30,12 @@ SOURCE = Path(__file__).parents[1] / "src" / "lakeproof"
 SCENARIOS = Path(__file__).parent / "scenarios"
 
 REMOVERS = {
-    "iceberg/commit.py": "performs what commit/driver.py found removable",
-    "iceberg/swap.py": "old metadata versions, by the table's own property",
-    "iceberg/expire.py": "what expired snapshots alone needed",
-    "iceberg/orphans.py": "files that nothing references",
-    "iceberg/tables.py": "a dropped table's files",
-    "spark/write.py": "folders of writers whose commit certainly failed (commit/driver.py)",
+    "iceberg/committing/commit.py": "performs what commit/driver.py found removable",
+    "iceberg/committing/pointer.py": "old metadata versions, by the table's own property",
+    "iceberg/upkeep/expire.py": "what expired snapshots alone needed",
+    "iceberg/upkeep/orphans.py": "files that nothing references",
+    "iceberg/tables/tables.py": "a dropped table's files",
+    "spark/writing/spark_write.py": "folders of writers whose commit certainly failed (commit/driver.py)",
 }
 """Who deletes files of a table, and by whose leave."""
 

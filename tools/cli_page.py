@@ -54,7 +54,7 @@ def page() -> tuple[str, str]:
 def _command(name: str, registered: Registered) -> str:
     """One command: what it does, an example, its arguments, its exit codes."""
     parser = argparse.ArgumentParser(prog=f"lakeproof {name}", add_help=False)
-    import_module(f"lakeproof.cli.{registered.module}").add_arguments(parser)
+    import_module(f"lakeproof.cli.commands.{registered.module}").add_arguments(parser)
     shown = [action for action in parser._actions if action.help != argparse.SUPPRESS]
     lines = [f"## lakeproof {name}", "", f"{registered.help[0].upper()}{registered.help[1:]}.", ""]
     lines += ["```", registered.example, "```", ""]

@@ -10,7 +10,7 @@ from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 from lakeproof.checker.search import check
-from lakeproof.checker.verdict import Verdict
+from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.commit.policy import POLICIES
 from lakeproof.models.iceberg import PRESETS, build
 

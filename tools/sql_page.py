@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from lakeproof.iceberg.views import VIEWS
-from lakeproof.spark.procedures import PROCEDURES, Procedure
+from lakeproof.iceberg.tables.metadata_views import VIEWS
+from lakeproof.spark.statements.procedures import PROCEDURES, Procedure
 
 PATH = "docs/reference/sql.md"
 

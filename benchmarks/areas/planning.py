@@ -11,11 +11,8 @@ from benchmarks.harness import Line, Run, interleaved
 from benchmarks.results import Result, Stopwatch
 from benchmarks.session import ICEBERG, OURS, Sides, all_sides
 from lakeproof.iceberg import predicates as p
-from lakeproof.iceberg.cache import ManifestCache
-from lakeproof.iceberg.operations import append
-from lakeproof.iceberg.planning import plan
-from lakeproof.iceberg.tables import PartitionBy, create_table, load_table
-from lakeproof.iceberg.types import (
+from lakeproof.iceberg.committing.whole_file_commits import append
+from lakeproof.iceberg.pyiceberg_names import (
     DataFile,
     DataFileContent,
     FileFormat,
@@ -26,6 +23,9 @@ from lakeproof.iceberg.types import (
     Schema,
     Table,
 )
+from lakeproof.iceberg.reading.manifest_cache import ManifestCache
+from lakeproof.iceberg.reading.planning import plan
+from lakeproof.iceberg.tables.tables import PartitionBy, create_table, load_table
 
 TITLE = (
     "The plan of a scan over tables of metadata alone, beside PyIceberg's `plan_files`. «fresh process» finds decoded "

@@ -23,12 +23,12 @@ from lakeproof.commit import POLICIES, Command, Mode, TableChange
 from lakeproof.errors import InvalidInput
 from lakeproof.format import DataFile as Value
 from lakeproof.format import DeleteFile, Move, row_set
-from lakeproof.iceberg.at_rest import table_at
-from lakeproof.iceberg.commit import Committed, commit_change
-from lakeproof.iceberg.delete_files import write_position_deletes
-from lakeproof.iceberg.physical import NewFiles
-from lakeproof.iceberg.planning import plan
-from lakeproof.iceberg.types import Table
+from lakeproof.iceberg.committing.commit import Committed, commit_change
+from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.reading.delete_files import write_position_deletes
+from lakeproof.iceberg.reading.planning import plan
+from lakeproof.iceberg.upkeep.table_on_disk import table_at
 
 
 @pytest.fixture

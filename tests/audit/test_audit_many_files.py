@@ -13,12 +13,12 @@ from pyiceberg.typedef import Record
 
 from lakeproof.audit import audit
 from lakeproof.commit import POLICIES, Command, Mode, TableChange
-from lakeproof.iceberg.commit import Committed, commit_change
-from lakeproof.iceberg.delete_files import write_position_deletes
-from lakeproof.iceberg.operations import append
-from lakeproof.iceberg.physical import NewFiles
-from lakeproof.iceberg.tables import PartitionBy
-from lakeproof.iceberg.types import Table
+from lakeproof.iceberg.committing.commit import Committed, commit_change
+from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.committing.whole_file_commits import append
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.reading.delete_files import write_position_deletes
+from lakeproof.iceberg.tables.tables import PartitionBy
 
 pytestmark = pytest.mark.slow
 FILES, COMMITS, BUCKETS, BYTES = 100_000, 20, 16, 10

@@ -9,8 +9,8 @@ import pytest
 
 from lakeproof.audit.joinable import findings
 from lakeproof.errors import InvalidInput
+from lakeproof.spark.jvm.session import build_session
 from lakeproof.spark.lake import Lake, connect
-from lakeproof.spark.session import build_session
 
 pytestmark = pytest.mark.spark
 

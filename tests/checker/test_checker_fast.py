@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from toys import cells, clock, letters, retry_loop, ring
 
 from lakeproof.checker import check
-from lakeproof.checker.ledger import Ledger
 from lakeproof.checker.limits import Cut, Watch
 from lakeproof.checker.readable import Successors
 from lakeproof.checker.tables import Tables
+from lakeproof.checker.verdicts.ledger import Ledger
 
 pytestmark = pytest.mark.slow  # numba compiles for some seconds where nothing is kept from a run before
 

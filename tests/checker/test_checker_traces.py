@@ -13,7 +13,7 @@ from toys import clock, lease, letters, retry_loop
 
 from lakeproof.checker import Model, Trace, check, from_itf, replayed, to_itf
 from lakeproof.checker.runs import MoveName, follow
-from lakeproof.checker.trace import differences, plain
+from lakeproof.checker.verdicts.trace import differences, plain
 from lakeproof.errors import InvalidInput
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lakeproof.cli.commands.replay import show, trace_at
 from lakeproof.cli.main import main
-from lakeproof.cli.replay import show, trace_at
 
 
 def written(folder: Path, name: str, text: str) -> str:

@@ -9,18 +9,9 @@ from typing import Any
 import pytest
 from commit_cases import COW, SHAPE, F, at, change, file, move
 
-from lakeproof.commit import (
-    AlreadyCommitted,
-    Command,
-    Commit,
-    CommitWith,
-    NothingLeft,
-    Policy,
-    Stamp,
-    TableChange,
-    new_snapshot,
-)
+from lakeproof.commit import AlreadyCommitted, Command, Commit, CommitWith, NothingLeft, Policy, Stamp, TableChange
 from lakeproof.commit.policy import ICEBERG_SPARK, ICEBERG_SPARK_FIXED, LAKEPROOF, PYICEBERG
+from lakeproof.commit.snapshots import new_snapshot
 from lakeproof.filters import Compare
 from lakeproof.format import (
     Bounds,

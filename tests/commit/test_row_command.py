@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakeproof.commit import Command
-from lakeproof.commit.row_command import (
+from lakeproof.commit.meaning import (
     AmbiguousMerge,
     Assignment,
     Effect,

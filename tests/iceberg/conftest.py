@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from lakehouse import Lakehouse
 
-import lakeproof.iceberg.cache as cache_module
+import lakeproof.iceberg.reading.manifest_cache as cache_module
 
 
 @pytest.fixture

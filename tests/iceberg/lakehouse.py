@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 from pyiceberg.catalog import load_catalog
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 
-from lakeproof.iceberg.cache import ManifestCache
-from lakeproof.iceberg.catalogs import open_catalog
-from lakeproof.iceberg.operations import Options, append
-from lakeproof.iceberg.statistics import WrittenFile, data_files_from_footers
-from lakeproof.iceberg.tables import PartitionBy, create_table, load_table
-from lakeproof.iceberg.types import Catalog, DataFile, LongType, NestedField, Schema, StringType, Table
-from lakeproof.iceberg.values import stored
+from lakeproof.iceberg.committing.footers import WrittenFile, data_files_from_footers
+from lakeproof.iceberg.committing.values import stored
+from lakeproof.iceberg.committing.whole_file_commits import Options, append
+from lakeproof.iceberg.pyiceberg_names import Catalog, DataFile, LongType, NestedField, Schema, StringType, Table
+from lakeproof.iceberg.reading.manifest_cache import ManifestCache
+from lakeproof.iceberg.tables.catalogs import open_catalog
+from lakeproof.iceberg.tables.tables import PartitionBy, create_table, load_table
 
 Row = dict[str, Any]
 PEOPLE = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", StringType()))

@@ -16,10 +16,8 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.typedef import Record
 
 from lakeproof.iceberg import predicates as p
-from lakeproof.iceberg.evolution import DropPartition, alter_partitions
-from lakeproof.iceberg.operations import append
-from lakeproof.iceberg.tables import PartitionBy
-from lakeproof.iceberg.types import (
+from lakeproof.iceberg.committing.whole_file_commits import append
+from lakeproof.iceberg.pyiceberg_names import (
     BinaryType,
     BooleanType,
     DateType,
@@ -36,6 +34,8 @@ from lakeproof.iceberg.types import (
     TimestamptzType,
     UUIDType,
 )
+from lakeproof.iceberg.tables.evolution import DropPartition, alter_partitions
+from lakeproof.iceberg.tables.tables import PartitionBy
 
 SCHEMA = Schema(
     NestedField(1, "id", LongType(), required=True),

@@ -20,12 +20,9 @@ import pytest
 from lakehouse import Lakehouse, insert
 
 from lakeproof.filters import Compare, Expression, In, IsNull, StartsWith, all_of, any_of
-from lakeproof.iceberg.answers import column_range, count_rows
-from lakeproof.iceberg.operations import whole_files
-from lakeproof.iceberg.planning import plan
+from lakeproof.iceberg.committing.whole_file_commits import whole_files
 from lakeproof.iceberg.predicates import from_filter
-from lakeproof.iceberg.tables import PartitionBy
-from lakeproof.iceberg.types import (
+from lakeproof.iceberg.pyiceberg_names import (
     BinaryType,
     BooleanType,
     DateType,
@@ -42,6 +39,9 @@ from lakeproof.iceberg.types import (
     TimestampType,
     TimestamptzType,
 )
+from lakeproof.iceberg.reading.aggregates import column_range, count_rows
+from lakeproof.iceberg.reading.planning import plan
+from lakeproof.iceberg.tables.tables import PartitionBy
 
 Value = Any
 INFINITY, NAN = math.inf, math.nan

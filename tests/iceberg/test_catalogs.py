@@ -9,8 +9,8 @@ import pytest
 from lakehouse import Lakehouse, insert, people, rows_of
 
 from lakeproof.errors import InvalidInput, Unavailable
-from lakeproof.iceberg.catalogs import open_catalog, warehouse_location
-from lakeproof.iceberg.tables import list_namespaces, list_tables
+from lakeproof.iceberg.tables.catalogs import open_catalog, warehouse_location
+from lakeproof.iceberg.tables.tables import list_namespaces, list_tables
 
 
 def test_pyiceberg_alone_opens_the_same_tables(lake: Lakehouse) -> None:
@@ -72,7 +72,7 @@ def test_a_damaged_database_is_one_sentence(tmp_path: Path) -> None:
 
 def test_processes_that_open_a_new_catalog_at_once_all_succeed(tmp_path: Path) -> None:
     call = f"open_catalog('sqlite:///{tmp_path}/c.db', '{tmp_path}/w')"
-    code = f"from lakeproof.iceberg.catalogs import open_catalog; {call}"
+    code = f"from lakeproof.iceberg.tables.catalogs import open_catalog; {call}"
     started = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(4)]
     ended = [(process.wait(60), process.stderr.read() if process.stderr else b"") for process in started]
     assert ended == [(0, b"")] * 4

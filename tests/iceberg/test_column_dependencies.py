@@ -12,17 +12,7 @@ from lakehouse import Lakehouse, insert
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import applied
 from lakeproof.iceberg import predicates as p
-from lakeproof.iceberg.dependencies import (
-    Dependency,
-    check_dependencies,
-    dependency_transform,
-    infer,
-    parse_dependencies,
-)
-from lakeproof.iceberg.evolution import DropColumn, alter_schema
-from lakeproof.iceberg.planning import plan
-from lakeproof.iceberg.tables import PartitionBy, create_table
-from lakeproof.iceberg.types import (
+from lakeproof.iceberg.pyiceberg_names import (
     DateType,
     IntegerType,
     LongType,
@@ -32,6 +22,16 @@ from lakeproof.iceberg.types import (
     StructType,
     TimestampType,
 )
+from lakeproof.iceberg.reading.planning import plan
+from lakeproof.iceberg.tables.column_dependencies import (
+    Dependency,
+    check_dependencies,
+    dependency_transform,
+    infer,
+    parse_dependencies,
+)
+from lakeproof.iceberg.tables.evolution import DropColumn, alter_schema
+from lakeproof.iceberg.tables.tables import PartitionBy, create_table
 
 SCHEMA = Schema(
     NestedField(1, "date", StringType()),

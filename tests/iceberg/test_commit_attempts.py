@@ -20,17 +20,17 @@ from lakeproof.commit import Command, Conflict, Isolation, Mode, RunAgain, Table
 from lakeproof.errors import CommitConflict, CommitRejected, CommitUnknown, InvalidInput
 from lakeproof.filters import Compare
 from lakeproof.format import Move, all_rows, row_set
-from lakeproof.iceberg import catalogs
-from lakeproof.iceberg.catalogs import open_catalog
-from lakeproof.iceberg.commit import ATTEMPTING, METADATA_WRITTEN, SWAPPED, commit_change
-from lakeproof.iceberg.expire import expire_snapshots
-from lakeproof.iceberg.operations import Options, append
-from lakeproof.iceberg.orphans import remove_orphan_files
-from lakeproof.iceberg.physical import NewFiles
-from lakeproof.iceberg.planning import plan
-from lakeproof.iceberg.tables import load_table
-from lakeproof.iceberg.types import Table
-from lakeproof.iceberg.values import data_file_values
+from lakeproof.iceberg.committing.commit import ATTEMPTING, METADATA_WRITTEN, SWAPPED, commit_change
+from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.committing.values import data_file_values
+from lakeproof.iceberg.committing.whole_file_commits import Options, append
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.reading.planning import plan
+from lakeproof.iceberg.tables import catalogs
+from lakeproof.iceberg.tables.catalogs import open_catalog
+from lakeproof.iceberg.tables.tables import load_table
+from lakeproof.iceberg.upkeep.expire import expire_snapshots
+from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
 
 FAST = {"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "5"}
 
@@ -174,7 +174,7 @@ import os, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from pathlib import Path
 from lakehouse import Lakehouse, people, write
-from lakeproof.iceberg.operations import Options, append
+from lakeproof.iceberg.committing.whole_file_commits import Options, append
 table = Lakehouse(Path({str(lake.folder)!r})).load()
 append(table, write(table, people(2)), Options(on_phase=lambda phase: phase == {phase!r} and os._exit(9)))
 """

@@ -15,16 +15,17 @@ from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
 from lakeproof.errors import CommitConflict, CommitUnknown, InvalidInput, Unavailable
-from lakeproof.iceberg import catalogs, expire
-from lakeproof.iceberg.catalogs import open_catalog
-from lakeproof.iceberg.creation import publish, stage_table
-from lakeproof.iceberg.evolution import alter_properties
-from lakeproof.iceberg.expire import expire_snapshots
-from lakeproof.iceberg.operations import append
-from lakeproof.iceberg.orphans import remove_orphan_files
-from lakeproof.iceberg.refs import create_tag
-from lakeproof.iceberg.tables import create_table, drop_table, find_table, load_table, rename_table
-from lakeproof.iceberg.types import Table
+from lakeproof.iceberg.committing.whole_file_commits import append
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.tables import catalogs
+from lakeproof.iceberg.tables.catalogs import open_catalog
+from lakeproof.iceberg.tables.creation import publish, stage_table
+from lakeproof.iceberg.tables.evolution import alter_properties
+from lakeproof.iceberg.tables.refs import create_tag
+from lakeproof.iceberg.tables.tables import create_table, drop_table, find_table, load_table, rename_table
+from lakeproof.iceberg.upkeep import expire
+from lakeproof.iceberg.upkeep.expire import expire_snapshots
+from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
 
 EVER = 2**62
 FAST = {"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "5"}

@@ -13,9 +13,8 @@ from lakehouse import Lakehouse
 from pyiceberg.conversions import from_bytes
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.statistics import FooterReader, WrittenFile, data_files_from_footers
-from lakeproof.iceberg.tables import PartitionBy
-from lakeproof.iceberg.types import (
+from lakeproof.iceberg.committing.footers import FooterReader, WrittenFile, data_files_from_footers
+from lakeproof.iceberg.pyiceberg_names import (
     DataFile,
     DateType,
     DecimalType,
@@ -32,6 +31,7 @@ from lakeproof.iceberg.types import (
     StructType,
     TimestampType,
 )
+from lakeproof.iceberg.tables.tables import PartitionBy
 
 
 def footer_of(lake: Lakehouse, kind: IcebergType, values: pa.Array, tmp_path: Path, **options: Any) -> DataFile:

@@ -22,13 +22,13 @@ from pyiceberg.catalog import load_catalog
 from sqlalchemy import create_engine, text
 
 from lakeproof.errors import CommitUnknown
-from lakeproof.iceberg.catalogs import open_catalog
-from lakeproof.iceberg.commit import ATTEMPTING, LOOKING, METADATA_WRITTEN, Committed
-from lakeproof.iceberg.expire import expire_snapshots
-from lakeproof.iceberg.operations import Options, append
-from lakeproof.iceberg.orphans import remove_orphan_files
-from lakeproof.iceberg.tables import create_table, load_table
-from lakeproof.iceberg.types import Table
+from lakeproof.iceberg.committing.commit import ATTEMPTING, LOOKING, METADATA_WRITTEN, Committed
+from lakeproof.iceberg.committing.whole_file_commits import Options, append
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.tables.catalogs import open_catalog
+from lakeproof.iceberg.tables.tables import create_table, load_table
+from lakeproof.iceberg.upkeep.expire import expire_snapshots
+from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
 
 pytestmark = pytest.mark.peer
 FAST = {"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "5"}

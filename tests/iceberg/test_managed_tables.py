@@ -10,33 +10,9 @@ from lakehouse import PEOPLE, Lakehouse, files_below, insert, people, rows_of, w
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS, Compare
 from lakeproof.iceberg import predicates as p
-from lakeproof.iceberg import swap
-from lakeproof.iceberg.answers import Range, column_range, count_rows
-from lakeproof.iceberg.evolution import (
-    AddColumn,
-    CommentColumn,
-    DropColumn,
-    DropPartition,
-    MoveColumn,
-    RenameColumn,
-    WidenColumn,
-    alter_partitions,
-    alter_properties,
-    alter_schema,
-)
-from lakeproof.iceberg.operations import append, delete_where, overwrite_where
-from lakeproof.iceberg.planning import plan
-from lakeproof.iceberg.tables import (
-    PartitionBy,
-    create_namespace,
-    create_table,
-    drop_table,
-    identifier,
-    list_tables,
-    load_table,
-    rename_table,
-)
-from lakeproof.iceberg.types import (
+from lakeproof.iceberg.committing import pointer as swap
+from lakeproof.iceberg.committing.whole_file_commits import append, delete_where, overwrite_where
+from lakeproof.iceberg.pyiceberg_names import (
     DateType,
     DecimalType,
     DoubleType,
@@ -49,6 +25,30 @@ from lakeproof.iceberg.types import (
     StringType,
     StructType,
     TimestampType,
+)
+from lakeproof.iceberg.reading.aggregates import Range, column_range, count_rows
+from lakeproof.iceberg.reading.planning import plan
+from lakeproof.iceberg.tables.evolution import (
+    AddColumn,
+    CommentColumn,
+    DropColumn,
+    DropPartition,
+    MoveColumn,
+    RenameColumn,
+    WidenColumn,
+    alter_partitions,
+    alter_properties,
+    alter_schema,
+)
+from lakeproof.iceberg.tables.tables import (
+    PartitionBy,
+    create_namespace,
+    create_table,
+    drop_table,
+    identifier,
+    list_tables,
+    load_table,
+    rename_table,
 )
 
 

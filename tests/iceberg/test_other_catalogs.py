@@ -11,14 +11,14 @@ import pytest
 from lakehouse import PEOPLE, Lakehouse, insert, people, rows_of, write
 
 from lakeproof.errors import CommitRejected
-from lakeproof.iceberg.catalogs import open_catalog
-from lakeproof.iceberg.commit import METADATA_WRITTEN
-from lakeproof.iceberg.operations import Options, append
-from lakeproof.iceberg.orphans import remove_orphan_files
-from lakeproof.iceberg.refs import create_branch
-from lakeproof.iceberg.swap import refreshed
-from lakeproof.iceberg.tables import create_table, load_table
-from lakeproof.iceberg.types import Table
+from lakeproof.iceberg.committing.commit import METADATA_WRITTEN
+from lakeproof.iceberg.committing.pointer import refreshed
+from lakeproof.iceberg.committing.whole_file_commits import Options, append
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.tables.catalogs import open_catalog
+from lakeproof.iceberg.tables.refs import create_branch
+from lakeproof.iceberg.tables.tables import create_table, load_table
+from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
 
 
 class OnlyCommitTable:
@@ -94,8 +94,8 @@ def test_postgresql_and_several_processes(postgres: str, tmp_path: Path) -> None
 import sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from lakehouse import insert, people
-from lakeproof.iceberg.catalogs import open_catalog
-from lakeproof.iceberg.tables import load_table
+from lakeproof.iceberg.tables.catalogs import open_catalog
+from lakeproof.iceberg.tables.tables import load_table
 catalog = open_catalog({postgres!r}, {str(tmp_path / "w")!r})
 for number in range(8):
     insert(load_table(catalog, "t"), people(int(sys.argv[1]) * 100 + number))

@@ -8,8 +8,8 @@ from lakehouse import Lakehouse
 from pyiceberg.table import ManifestGroupPlanner
 from random_files import Known, predicate, random_table
 
-from lakeproof.iceberg.planning import plan
-from lakeproof.iceberg.types import Table
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.reading.planning import plan
 
 
 def as_pyiceberg_plans(table: Table, row_filter: Any) -> set[str]:

@@ -34,20 +34,20 @@ from lakeproof.errors import InvalidInput
 from lakeproof.filters import Compare
 from lakeproof.format import Bounds, DeleteContent, Operation, row_set
 from lakeproof.iceberg import predicates as p
-from lakeproof.iceberg.answers import column_range, count_rows
-from lakeproof.iceberg.avro import join, read_header
-from lakeproof.iceberg.cache import SCATTERED, ManifestCache
-from lakeproof.iceberg.commit import commit_change
-from lakeproof.iceberg.decode import decode_manifests
-from lakeproof.iceberg.delete_files import deleted_positions, read_equality_deletes, read_positions
-from lakeproof.iceberg.new_manifests import DeleteManifestWriter
-from lakeproof.iceberg.operations import delete_where
-from lakeproof.iceberg.physical import NewFiles
-from lakeproof.iceberg.planning import plan
+from lakeproof.iceberg.committing.commit import commit_change
+from lakeproof.iceberg.committing.new_manifests import DeleteManifestWriter
+from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.committing.whole_file_commits import delete_where
+from lakeproof.iceberg.committing.window import load_window, unseen_snapshots
 from lakeproof.iceberg.predicates import from_filter
-from lakeproof.iceberg.tables import PartitionBy
-from lakeproof.iceberg.types import Table
-from lakeproof.iceberg.window import load_window, unseen_snapshots
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.reading.aggregates import column_range, count_rows
+from lakeproof.iceberg.reading.avro import join, read_header
+from lakeproof.iceberg.reading.decode import decode_manifests
+from lakeproof.iceberg.reading.delete_files import deleted_positions, read_equality_deletes, read_positions
+from lakeproof.iceberg.reading.manifest_cache import SCATTERED, ManifestCache
+from lakeproof.iceberg.reading.planning import plan
+from lakeproof.iceberg.tables.tables import PartitionBy
 
 BY_NAME = [PartitionBy("name")]
 

@@ -18,9 +18,12 @@ from lakeproof.commit import Command, Mode, TableChange
 from lakeproof.errors import CommitConflict, InvalidInput
 from lakeproof.filters import ALWAYS, Compare
 from lakeproof.format import Move, all_rows, row_set
-from lakeproof.iceberg.commit import Committed, commit_change
-from lakeproof.iceberg.delete_files import write_position_deletes
-from lakeproof.iceberg.operations import (
+from lakeproof.iceberg.committing.commit import Committed, commit_change
+from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.committing.pointer import stage, swap, with_snapshot
+from lakeproof.iceberg.committing.produce import FileChange, Producer
+from lakeproof.iceberg.committing.values import data_file_values
+from lakeproof.iceberg.committing.whole_file_commits import (
     Options,
     append,
     delete_where,
@@ -28,13 +31,10 @@ from lakeproof.iceberg.operations import (
     overwrite_where,
     whole_files,
 )
-from lakeproof.iceberg.physical import NewFiles
-from lakeproof.iceberg.planning import plan
-from lakeproof.iceberg.produce import FileChange, Producer
-from lakeproof.iceberg.swap import stage, swap, with_snapshot
-from lakeproof.iceberg.tables import PartitionBy
-from lakeproof.iceberg.types import Table
-from lakeproof.iceberg.values import data_file_values
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.reading.delete_files import write_position_deletes
+from lakeproof.iceberg.reading.planning import plan
+from lakeproof.iceberg.tables.tables import PartitionBy
 
 BY_NAME = (PartitionBy("name"),)
 

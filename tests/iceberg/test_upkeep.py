@@ -14,14 +14,13 @@ from test_snapshots_made import committed, head, merge_on_read
 from lakeproof.commit import Command
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS, Compare
-from lakeproof.iceberg.add_files import add_files
-from lakeproof.iceberg.answers import count_rows
-from lakeproof.iceberg.commit import commit_change
-from lakeproof.iceberg.expire import expire_snapshots
-from lakeproof.iceberg.operations import Options, append, delete_where, overwrite_where
-from lakeproof.iceberg.orphans import remove_orphan_files
-from lakeproof.iceberg.planning import plan
-from lakeproof.iceberg.refs import (
+from lakeproof.iceberg.committing.commit import commit_change
+from lakeproof.iceberg.committing.whole_file_commits import Options, append, delete_where, overwrite_where
+from lakeproof.iceberg.pyiceberg_names import LongType, NestedField, Schema, StringType, Table
+from lakeproof.iceberg.reading.aggregates import count_rows
+from lakeproof.iceberg.reading.planning import plan
+from lakeproof.iceberg.tables.metadata_views import VIEWS, view
+from lakeproof.iceberg.tables.refs import (
     create_branch,
     create_tag,
     drop_ref,
@@ -31,10 +30,11 @@ from lakeproof.iceberg.refs import (
     snapshot_as_of,
     snapshot_of_version,
 )
-from lakeproof.iceberg.rewrite_manifests import rewrite_manifests
-from lakeproof.iceberg.tables import PartitionBy, create_table
-from lakeproof.iceberg.types import LongType, NestedField, Schema, StringType, Table
-from lakeproof.iceberg.views import VIEWS, view
+from lakeproof.iceberg.tables.tables import PartitionBy, create_table
+from lakeproof.iceberg.upkeep.add_files import add_files
+from lakeproof.iceberg.upkeep.expire import expire_snapshots
+from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
+from lakeproof.iceberg.upkeep.rewrite_manifests import rewrite_manifests
 
 
 def now() -> int:

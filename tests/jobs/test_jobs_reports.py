@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from lakeproof.checker import check
-from lakeproof.cli.check_files import main as check_files
-from lakeproof.cli.check_jobs import jobs_in
+from lakeproof.cli.commands.check_files import main as check_files
+from lakeproof.cli.commands.check_jobs import jobs_in
 from lakeproof.cli.main import main
 from lakeproof.commit import POLICIES
 from lakeproof.jobs.answers import first_beginning

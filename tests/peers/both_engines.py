@@ -13,9 +13,9 @@ from typing import Any
 from pyiceberg.catalog import load_catalog
 from pyiceberg.table import Table
 
-from lakeproof.peers.sql_process import Rows as Answer
-from lakeproof.peers.sql_process import SqlProcess
-from lakeproof.spark.results import json_value
+from lakeproof.replay.sql_process import Rows as Answer
+from lakeproof.replay.sql_process import SqlProcess
+from lakeproof.spark.statements.results import json_value
 
 Rows = list[tuple[Any, ...]]
 MERGE_ON_READ = ", ".join(f"'write.{command}.mode'='merge-on-read'" for command in ("delete", "update", "merge"))

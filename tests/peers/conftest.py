@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 from both_engines import Engines
 
-from lakeproof.peers.sql_process import EngineMissing
+from lakeproof.replay.sql_process import EngineMissing
 
 
 @pytest.fixture(scope="package")

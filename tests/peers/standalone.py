@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pyspark
 
-from lakeproof.spark.java import use_java
+from lakeproof.spark.jvm.java import use_java
 
 SPARK = Path(pyspark.__file__).parent / "bin"
 HOST = "127.0.0.1"

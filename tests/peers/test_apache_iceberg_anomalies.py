@@ -11,7 +11,7 @@ import pytest
 from both_engines import MERGE_ON_READ, Engines, isolation, snapshots_of
 
 from lakeproof.errors import CommitConflict
-from lakeproof.peers.sql_process import SqlProcess
+from lakeproof.replay.sql_process import SqlProcess
 
 pytestmark = [pytest.mark.peer, pytest.mark.spark]
 ENGINES = ("theirs", "ours")

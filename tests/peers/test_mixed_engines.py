@@ -18,7 +18,7 @@ from both_engines import MERGE_ON_READ, Engines, isolation, snapshots_of
 from pyiceberg.table import Table
 
 from lakeproof.errors import CommitConflict, CommitRejected
-from lakeproof.peers.sql_process import SqlProcess
+from lakeproof.replay.sql_process import SqlProcess
 
 pytestmark = [pytest.mark.peer, pytest.mark.spark, pytest.mark.slow]
 SECONDS = 25

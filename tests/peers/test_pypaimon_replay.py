@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from lakeproof.checker.ledger import Ledger
 from lakeproof.checker.limits import Cut, Watch
 from lakeproof.checker.readable import Successors, explore
 from lakeproof.checker.search import check
 from lakeproof.checker.tables import Tables
+from lakeproof.checker.verdicts.ledger import Ledger
 from lakeproof.errors import InvalidInput
 from lakeproof.models.paimon import build, setup_from
 from lakeproof.models.paimon.conflict_checks import JAVA, PYPAIMON, first_conflict
 from lakeproof.models.paimon.replaying import case_of, commands_of
 from lakeproof.models.paimon.world import WRITTEN, Bucket, Busy, Rewrite
-from lakeproof.peers.pypaimon_replay import install, judged, python_of, replay
+from lakeproof.replay.pypaimon_replay import install, judged, python_of, replay
 
 ROOT = Path(__file__).parents[2]
 TWO_WRITERS = {"preset": "two-writers-one-bucket", "num-keys": "1", "streaming-sink": "true"}

@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 
 from lakeproof.commit.policy_text import named_policy
-from lakeproof.peers.iceberg_spark_tables import AgainstIcebergSpark
-from lakeproof.peers.pyiceberg_tables import AgainstPyiceberg
-from lakeproof.peers.replaying import CONF, Make
-from lakeproof.peers.sql_process import EngineMissing, SqlProcess
+from lakeproof.replay.iceberg_spark_tables import AgainstIcebergSpark
+from lakeproof.replay.pyiceberg_tables import AgainstPyiceberg
+from lakeproof.replay.replaying import CONF, Make
+from lakeproof.replay.scenario_runner import AgainstTables
+from lakeproof.replay.sql_process import EngineMissing, SqlProcess
 from lakeproof.scenarios.against_model import DoesNotApply
 from lakeproof.scenarios.run import differences, policies_of
 from lakeproof.scenarios.text import Scenario, Step, parse
+from lakeproof.spark.jvm.session import build_session
 from lakeproof.spark.lake import connect
-from lakeproof.spark.row_level.scenario_runner import AgainstTables
-from lakeproof.spark.session import build_session
 
 pytestmark = [pytest.mark.peer, pytest.mark.spark, pytest.mark.slow]
 FOLDER = Path(__file__).resolve().parents[1] / "scenarios"

@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from lakeproof.checker.verdict import Verdict
+from lakeproof.checker.verdicts.verdict import Verdict
 
 FOLDER = Path(__file__).parent / "golden"
 

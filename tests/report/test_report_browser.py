@@ -14,7 +14,7 @@ from report_chromium import Browser, Tab
 from report_models import COMMANDS, long_walk, polite, undelete
 
 from lakeproof.checker.search import check
-from lakeproof.checker.verdict import Verdict
+from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.commit.policy import POLICIES
 from lakeproof.models import iceberg, paimon
 from lakeproof.models.iceberg.telling import told

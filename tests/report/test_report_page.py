@@ -13,7 +13,7 @@ from report_models import polite, undelete
 
 from lakeproof import __version__
 from lakeproof.checker.search import check
-from lakeproof.checker.verdict import Verdict
+from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.report import page
 from lakeproof.report.view import view_of
 

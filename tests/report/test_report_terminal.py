@@ -12,8 +12,8 @@ from rich.console import Console
 
 from lakeproof.checker.limits import Progress
 from lakeproof.checker.search import check
-from lakeproof.checker.trace import Trace
-from lakeproof.checker.verdict import Verdict
+from lakeproof.checker.verdicts.trace import Trace
+from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.report import notebook, terminal
 
 STANDING = Progress(1234, 5678, 9, 400, 20_000.0, 88.0, 2.0, None, "no estimate: the frontier still grows")

@@ -12,8 +12,8 @@ from report_golden import same_as_golden, settled
 from report_models import long_walk, polite, undelete
 
 from lakeproof.checker.search import check
-from lakeproof.checker.trace import NOTHING, Trace, TraceStep
-from lakeproof.checker.verdict import PropertyVerdict
+from lakeproof.checker.verdicts.trace import NOTHING, Trace, TraceStep
+from lakeproof.checker.verdicts.verdict import PropertyVerdict
 from lakeproof.report import text, tree, words
 from lakeproof.report.moments import moments_of, state_view
 from lakeproof.report.table import table_view

@@ -25,9 +25,9 @@ from lakeproof.models import iceberg, paimon
 from lakeproof.search_on_spark.files import StatesReader
 from lakeproof.search_on_spark.folder import STATES, Folder
 from lakeproof.search_on_spark.jobs import JobFailed
-from lakeproof.search_on_spark.part import Part, Plan
+from lakeproof.search_on_spark.partition import Part, Plan
 from lakeproof.search_on_spark.search import check_on_spark
-from lakeproof.search_on_spark.steady import number_of
+from lakeproof.search_on_spark.stable_hash import number_of
 from lakeproof.search_on_spark.task import Work
 
 T = TypeVar("T")

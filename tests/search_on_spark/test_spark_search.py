@@ -20,11 +20,11 @@ from pyspark.sql import SparkSession
 from workers_here import facts, locally
 
 from lakeproof.checker import check, load_model
-from lakeproof.cli.check import subject_of
+from lakeproof.cli.commands.check import subject_of
 from lakeproof.search_on_spark.jobs import cluster_of
 from lakeproof.search_on_spark.search import check_on_spark
-from lakeproof.spark.java import use_java
-from lakeproof.spark.session import build_session
+from lakeproof.spark.jvm.java import use_java
+from lakeproof.spark.jvm.session import build_session
 
 SMALL = {"num-writers": "3", "max-write-ops": "2", "max-compactions": "1", "num-keys": "2"}
 LAKEPROOF = (sys.executable, "-m", "lakeproof.cli.main")

@@ -18,9 +18,9 @@ from lakeproof.checker.limits import Progress
 from lakeproof.cli.main import main
 from lakeproof.errors import InvalidInput
 from lakeproof.search_on_spark.folder import Folder
-from lakeproof.search_on_spark.outlook import advice, reached
+from lakeproof.search_on_spark.forecast import advice, reached
 from lakeproof.search_on_spark.search import check_on_spark
-from lakeproof.search_on_spark.steady import number_of, written
+from lakeproof.search_on_spark.stable_hash import number_of, written
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.binary() | st.floats(allow_nan=False),
@@ -81,7 +81,7 @@ def test_other_values_have_other_bytes(one: object, two: object) -> None:
 
 def test_another_process_gives_the_same_numbers() -> None:
     value = ("text", None, frozenset({"a", "b", "c"}), (1, -2, 3.5))
-    program = f"from lakeproof.search_on_spark.steady import number_of; print(number_of({value!r}))"
+    program = f"from lakeproof.search_on_spark.stable_hash import number_of; print(number_of({value!r}))"
     told = [
         subprocess.run(
             [sys.executable, "-c", program],

@@ -22,16 +22,17 @@ from lakeproof.commit import Command, Isolation, Mode, RunAgain, TableChange
 from lakeproof.errors import CommitConflict, InvalidInput, LakeproofError
 from lakeproof.filters import Compare
 from lakeproof.format import Move, row_set, rows_of
-from lakeproof.iceberg import operations, tables
-from lakeproof.iceberg.commit import Committed, commit_change, remove_files
-from lakeproof.iceberg.delete_files import deleted_positions, read_equality_deletes, write_position_deletes
-from lakeproof.iceberg.physical import NewFiles
-from lakeproof.iceberg.planning import plan
-from lakeproof.iceberg.rewrite_manifests import rewrite_manifests
-from lakeproof.iceberg.statistics import WrittenFile, data_files_from_footers
-from lakeproof.iceberg.types import DataFile, LongType, NestedField, Schema, Table
-from lakeproof.iceberg.values import data_file_values
-from lakeproof.spark.leftovers import removed_if_refused
+from lakeproof.iceberg.committing import whole_file_commits as operations
+from lakeproof.iceberg.committing.commit import Committed, commit_change, remove_files
+from lakeproof.iceberg.committing.footers import WrittenFile, data_files_from_footers
+from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.committing.values import data_file_values
+from lakeproof.iceberg.pyiceberg_names import DataFile, LongType, NestedField, Schema, Table
+from lakeproof.iceberg.reading.delete_files import deleted_positions, read_equality_deletes, write_position_deletes
+from lakeproof.iceberg.reading.planning import plan
+from lakeproof.iceberg.tables import tables
+from lakeproof.iceberg.upkeep.rewrite_manifests import rewrite_manifests
+from lakeproof.spark.writing.leftovers import removed_if_refused
 
 Row = tuple[int, int, int]
 Rows = dict[int, Row]

@@ -24,10 +24,10 @@ from memory_catalogs import Database, Server
 from pyiceberg.catalog import Catalog
 from upkeep import Create, CreateAs, Drop, EqualityDelete, Expire, RemoveOrphans, Rename, SetProperty, Tag
 
-import lakeproof.iceberg.cache as cache_module
+import lakeproof.iceberg.reading.manifest_cache as cache_module
 from lakeproof.commit import Command, Mode
-from lakeproof.iceberg.cache import ManifestCache
-from lakeproof.iceberg.commit import Committed
+from lakeproof.iceberg.committing.commit import Committed
+from lakeproof.iceberg.reading.manifest_cache import ManifestCache
 
 TABLE = "default.t"
 FAST = {"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "20", "commit.retry.total-timeout-ms": "3000"}

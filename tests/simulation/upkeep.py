@@ -16,16 +16,16 @@ from pyiceberg.manifest import DataFileContent, FileFormat
 from pyiceberg.typedef import Record
 
 from lakeproof.errors import CommitRejected, InvalidInput, LakeproofError
-from lakeproof.iceberg import evolution, tables
-from lakeproof.iceberg.cache import shared_cache
-from lakeproof.iceberg.commit import Committed
-from lakeproof.iceberg.creation import publish, stage_table
-from lakeproof.iceberg.expire import expire_snapshots
-from lakeproof.iceberg.orphans import remove_orphan_files
-from lakeproof.iceberg.produce import FileChange, Producer
-from lakeproof.iceberg.refs import create_tag
-from lakeproof.iceberg.swap import stage, swap
-from lakeproof.iceberg.types import DataFile, LongType
+from lakeproof.iceberg.committing.commit import Committed
+from lakeproof.iceberg.committing.pointer import stage, swap
+from lakeproof.iceberg.committing.produce import FileChange, Producer
+from lakeproof.iceberg.pyiceberg_names import DataFile, LongType
+from lakeproof.iceberg.reading.manifest_cache import shared_cache
+from lakeproof.iceberg.tables import evolution, tables
+from lakeproof.iceberg.tables.creation import publish, stage_table
+from lakeproof.iceberg.tables.refs import create_tag
+from lakeproof.iceberg.upkeep.expire import expire_snapshots
+from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
 
 
 @dataclass

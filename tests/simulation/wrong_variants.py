@@ -18,8 +18,11 @@ from pyiceberg.table import Table
 
 from lakeproof.commit.attempt import NEXT, SETTLED, UNANSWERED, Attempt, Happened, Phase
 from lakeproof.errors import CommitUnknown, LakeproofError
-from lakeproof.iceberg import commit, expire, operations, tables
-from lakeproof.iceberg.new_manifests import ManifestMaker
+from lakeproof.iceberg.committing import commit
+from lakeproof.iceberg.committing import whole_file_commits as operations
+from lakeproof.iceberg.committing.new_manifests import ManifestMaker
+from lakeproof.iceberg.tables import tables
+from lakeproof.iceberg.upkeep import expire
 
 Patch = tuple[str, str, Any]
 
@@ -33,7 +36,7 @@ class Variant(NamedTuple):
     patches: tuple[Patch, ...]
 
 
-ATTEMPT, COMMIT = "lakeproof.commit.attempt", "lakeproof.iceberg.commit"
+ATTEMPT, COMMIT = "lakeproof.commit.attempt", "lakeproof.iceberg.committing.commit"
 
 
 def _next(phase: Phase, happened: Happened, then: Phase) -> Patch:
@@ -113,13 +116,13 @@ SENT_AGAIN = _next(Phase.SWAP, Happened.NO_ANSWER, Phase.REFRESH)
 FORGOTTEN: Patch = (ATTEMPT, "UNANSWERED", UNANSWERED - {(Phase.SWAP, Happened.NO_ANSWER)})
 KEPT_OF_LAST: Patch = (f"{COMMIT}.TableCalls", "named", _files_of_the_last_try)
 NO_CARE: Patch = (f"{COMMIT}.TableCalls", "outcome", _dropped_without_care)
-CUT_LINE: Patch = ("lakeproof.iceberg.window", "written_on", _never)
-NO_TAGS_ASKED: Patch = ("lakeproof.iceberg.expire.AssertRefs", "validate", _never)
+CUT_LINE: Patch = ("lakeproof.iceberg.committing.window", "written_on", _never)
+NO_TAGS_ASKED: Patch = ("lakeproof.iceberg.upkeep.expire.AssertRefs", "validate", _never)
 MADE_FIRST: Patch = ("upkeep.CreateAs", "run", _filled_afterwards)
-SAME_FOLDER: Patch = ("lakeproof.iceberg.tables", "own_folder", _never)
-NOT_REFUSED: Patch = ("lakeproof.iceberg.orphans", "_refuse_shared_folder", _never)
-OLD_MANIFESTS: Patch = ("lakeproof.iceberg.new_manifests.ManifestMaker", "added", _written_once)
-GONE_AT_ONCE: Patch = ("lakeproof.iceberg.expire", "_commit", _removed_anyway)
+SAME_FOLDER: Patch = ("lakeproof.iceberg.tables.tables", "own_folder", _never)
+NOT_REFUSED: Patch = ("lakeproof.iceberg.upkeep.orphans", "_refuse_shared_folder", _never)
+OLD_MANIFESTS: Patch = ("lakeproof.iceberg.committing.new_manifests.ManifestMaker", "added", _written_once)
+GONE_AT_ONCE: Patch = ("lakeproof.iceberg.upkeep.expire", "_commit", _removed_anyway)
 
 VARIANTS = (
     Variant("A1", "late", "what is kept is judged by the last try", (KEPT_OF_LAST,)),

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from lakeproof.spark.jvm.session import build_session
 from lakeproof.spark.lake import Lake, connect
-from lakeproof.spark.session import build_session
 
 Rows = Callable[[str], list[tuple[Any, ...]]]
 

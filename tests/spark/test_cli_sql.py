@@ -23,10 +23,10 @@ from prompt_toolkit.output import DummyOutput
 from rich.console import Console
 
 from lakeproof.cli import prompt as prompting
-from lakeproof.cli import sql as command
+from lakeproof.cli.commands import sql as command
 from lakeproof.cli.output import guarded
 from lakeproof.spark.lake import Lake
-from lakeproof.spark.results import cancellable, result_of
+from lakeproof.spark.statements.results import cancellable, result_of
 
 pytestmark = pytest.mark.spark
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lakeproof.errors import InvalidInput
-from lakeproof.spark import java
-from lakeproof.spark.paths import for_spark, from_spark
+from lakeproof.spark.jvm import java
+from lakeproof.spark.jvm.paths import for_spark, from_spark
 
 
 def fake_java(folder: Path, version: str) -> Path:

@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.delete_files import write_position_deletes
-from lakeproof.iceberg.produce import FileChange, Producer
-from lakeproof.iceberg.swap import stage, swap
-from lakeproof.iceberg.types import DataFile, DataFileContent, FileFormat, Record
-from lakeproof.spark import deletes
+from lakeproof.iceberg.committing.pointer import stage, swap
+from lakeproof.iceberg.committing.produce import FileChange, Producer
+from lakeproof.iceberg.pyiceberg_names import DataFile, DataFileContent, FileFormat, Record
+from lakeproof.iceberg.reading.delete_files import write_position_deletes
 from lakeproof.spark.lake import Lake
+from lakeproof.spark.reading import deletes
 
 pytestmark = pytest.mark.spark
 Rows = Callable[[str], list[tuple[Any, ...]]]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.commit import FILES_WRITTEN, METADATA_WRITTEN, SCANNED, SWAPPED
+from lakeproof.iceberg.committing.commit import FILES_WRITTEN, METADATA_WRITTEN, SCANNED, SWAPPED
 from lakeproof.spark.lake import Lake
 
 pytestmark = pytest.mark.spark

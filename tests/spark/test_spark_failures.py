@@ -11,8 +11,8 @@ import pytest
 from spark_files import files_below
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg import swap
-from lakeproof.iceberg.recent import Recent
+from lakeproof.iceberg.committing import pointer as swap
+from lakeproof.iceberg.reading.lru import Recent
 from lakeproof.spark.lake import Lake, connect
 
 pytestmark = pytest.mark.spark

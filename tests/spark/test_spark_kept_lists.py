@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakeproof.iceberg.catalogs import open_catalog
-from lakeproof.spark.file_index import HandedOver
+from lakeproof.iceberg.tables.catalogs import open_catalog
 from lakeproof.spark.lake import Lake
+from lakeproof.spark.reading.file_index import HandedOver
 
 pytestmark = pytest.mark.spark
 Rows = Callable[[str], list[tuple[Any, ...]]]

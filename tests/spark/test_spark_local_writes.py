@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from lakeproof.iceberg.types import DataFile
+from lakeproof.iceberg.pyiceberg_names import DataFile
 from lakeproof.spark.lake import Lake
 
 pytestmark = pytest.mark.spark

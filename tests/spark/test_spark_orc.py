@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.evolution import AddColumn, DropColumn, RenameColumn, SchemaChange, alter_schema
-from lakeproof.iceberg.types import StringType
+from lakeproof.iceberg.pyiceberg_names import StringType
+from lakeproof.iceberg.tables.evolution import AddColumn, DropColumn, RenameColumn, SchemaChange, alter_schema
 from lakeproof.spark.lake import Lake
 
 pytestmark = pytest.mark.spark

@@ -19,7 +19,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from lakeproof.spark.lake import connect
-from lakeproof.spark.session import build_session
+from lakeproof.spark.jvm.session import build_session
 warehouse, name, writer, times = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 session = build_session(warehouse, master="local[1]", quick=True)
 lake = connect(session, catalog=f"sqlite:///{warehouse}/catalog.db", warehouse=warehouse)

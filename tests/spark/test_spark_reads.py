@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import functions as F
 
 from lakeproof.errors import InvalidInput
+from lakeproof.spark.jvm.paths import from_spark
 from lakeproof.spark.lake import Lake
-from lakeproof.spark.paths import from_spark
 
 pytestmark = pytest.mark.spark
 Rows = Callable[[str], list[tuple[Any, ...]]]

@@ -10,7 +10,7 @@ import pytest
 from spark_files import files_below
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.tables import create_namespace
+from lakeproof.iceberg.tables.tables import create_namespace
 from lakeproof.spark.engine import Append, OverwritePartitions
 from lakeproof.spark.lake import Lake
 

@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 from spark_files import files_below
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg import types as iceberg
+from lakeproof.iceberg import pyiceberg_names as iceberg
 from lakeproof.spark.lake import Lake
-from lakeproof.spark.transforms import decoded, encoded, transformed
+from lakeproof.spark.writing.transforms import decoded, encoded, transformed
 
 pytestmark = pytest.mark.spark
 Rows = Callable[[str], list[tuple[Any, ...]]]

@@ -11,9 +11,9 @@ from lakeproof.audit.findings import Finding
 from lakeproof.audit.recorded import PARENT, recorded, snapshots_of
 from lakeproof.audit.state import lying
 from lakeproof.commit import Policy
+from lakeproof.iceberg.committing.values import shape_of
 from lakeproof.iceberg.failures import spoken
-from lakeproof.iceberg.types import Table
-from lakeproof.iceberg.values import shape_of
+from lakeproof.iceberg.pyiceberg_names import Table
 
 
 class Audit(NamedTuple):

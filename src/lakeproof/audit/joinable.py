@@ -7,7 +7,7 @@ from typing import Any
 from lakeproof.audit.audit import audit
 from lakeproof.commit.policy_text import named_policy
 from lakeproof.spark.lake import Lake
-from lakeproof.spark.names import qualified
+from lakeproof.spark.statements.names import qualified
 
 
 def findings(lake: Lake, name: str, policy: str = "lakeproof") -> Any:

@@ -14,8 +14,8 @@ from lakeproof.commit import Command, Isolation, Mode, TableChange
 from lakeproof.commit.checks import Part
 from lakeproof.errors import InvalidInput
 from lakeproof.format import DeleteContent, DeleteFile, Operation, Rows, RowSet, Snapshot, rows_of
-from lakeproof.iceberg.types import Table
-from lakeproof.iceberg.window import load_snapshot, removed_delete_files, unseen_snapshots
+from lakeproof.iceberg.committing.window import load_snapshot, removed_delete_files, unseen_snapshots
+from lakeproof.iceberg.pyiceberg_names import Table
 
 EVERYTHING = Part(True, True, True)
 PARENT = "its read snapshot is not recorded; its parent is assumed, the kindest assumption"

@@ -8,10 +8,10 @@ from itertools import pairwise
 
 from lakeproof.audit.findings import Finding
 from lakeproof.format import Snapshot
-from lakeproof.iceberg.at_rest import files_from_the_future, manifest_counts, sizes_of
-from lakeproof.iceberg.orphans import remove_orphan_files
-from lakeproof.iceberg.planning import ScanPlan, plan
-from lakeproof.iceberg.types import Table
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.reading.planning import ScanPlan, plan
+from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
+from lakeproof.iceberg.upkeep.table_on_disk import files_from_the_future, manifest_counts, sizes_of
 
 MOST_NAMED = 20
 

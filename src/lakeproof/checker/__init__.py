@@ -17,10 +17,10 @@ from lakeproof.checker.model import (
     never,
     reachable,
 )
-from lakeproof.checker.promises import broken_promises
+from lakeproof.checker.reduction_promises import broken_promises
 from lakeproof.checker.search import check
-from lakeproof.checker.trace import Trace, from_itf, replayed, to_itf
-from lakeproof.checker.verdict import PropertyVerdict, Verdict
+from lakeproof.checker.verdicts.trace import Trace, from_itf, replayed, to_itf
+from lakeproof.checker.verdicts.verdict import PropertyVerdict, Verdict
 
 __all__ = [
     "Model",

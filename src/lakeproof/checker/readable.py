@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from lakeproof.checker.ledger import Finding, Ledger
 from lakeproof.checker.limits import Watch
 from lakeproof.checker.tables import Rows, State, Tables
+from lakeproof.checker.verdicts.ledger import Finding, Ledger
 
 LOOK_EVERY = 256  # states between two looks at the clock
 

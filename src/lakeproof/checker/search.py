@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Literal
 
-from lakeproof.checker.conclusion import Searched, conclude
 from lakeproof.checker.faults import blaming
-from lakeproof.checker.ledger import Ledger
 from lakeproof.checker.limits import Cut, Progress, Watch
 from lakeproof.checker.model import Model
 from lakeproof.checker.readable import Successors, explore
 from lakeproof.checker.simulate import walk
 from lakeproof.checker.tables import Tables
-from lakeproof.checker.verdict import Verdict
+from lakeproof.checker.verdicts.conclusion import Searched, conclude
+from lakeproof.checker.verdicts.ledger import Ledger
+from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.errors import InvalidInput
 
 REDUCTIONS = ("processes", "values", "private")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-from lakeproof.checker.ledger import Ledger
 from lakeproof.checker.limits import Watch
 from lakeproof.checker.readable import Exploration, Successors
 from lakeproof.checker.tables import State
+from lakeproof.checker.verdicts.ledger import Ledger
 
 LONGEST_WALK = 1_000  # steps after which a walk that does not end is left
 

@@ -13,7 +13,7 @@ from lakeproof.checker import Model, Progress, Verdict, check
 from lakeproof.checker.search import Engine
 from lakeproof.errors import InvalidInput
 from lakeproof.report.terminal import ProgressBar
-from lakeproof.search_on_spark.outlook import advice, machine_memory_mb, reached
+from lakeproof.search_on_spark.forecast import advice, machine_memory_mb, reached
 
 
 def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,7 +81,7 @@ def _on_spark(args: argparse.Namespace, source: Callable[[], Model], version_of_
         raise InvalidInput("Random runs are taken in this process", place="--simulate", hint="leave --engine spark out")
     from lakeproof.search_on_spark.jobs import cluster_of  # these take their time: only this engine pays for them
     from lakeproof.search_on_spark.search import check_on_spark
-    from lakeproof.spark.session import build_session
+    from lakeproof.spark.jvm.session import build_session
 
     master = args.master or "local[*]"
     conf, sessions = {}, []

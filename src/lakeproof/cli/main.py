@@ -87,7 +87,7 @@ def _run(arguments: Sequence[str]) -> int:
     if not args.command:
         parser.print_help()
         return 0
-    run = import_module(f"lakeproof.cli.{COMMANDS[args.command].module}").run
+    run = import_module(f"lakeproof.cli.commands.{COMMANDS[args.command].module}").run
     return guarded(lambda: int(run(args)), as_json=getattr(args, "json", False))
 
 
@@ -106,7 +106,7 @@ def parser_for(arguments: Sequence[str]) -> Parser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if name == named:  # only the command that runs is imported: the others may need Spark
-            import_module(f"lakeproof.cli.{registered.module}").add_arguments(sub)
+            import_module(f"lakeproof.cli.commands.{registered.module}").add_arguments(sub)
     return parser
 
 

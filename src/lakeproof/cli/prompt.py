@@ -21,9 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 from lakeproof.errors import LakeproofError
-from lakeproof.iceberg.tables import list_namespaces, list_tables
+from lakeproof.iceberg.tables.tables import list_namespaces, list_tables
 from lakeproof.spark.lake import Lake
-from lakeproof.spark.results import Result, cancellable, result_of
+from lakeproof.spark.statements.results import Result, cancellable, result_of
 from lakeproof.sql import split
 
 KEYWORDS = tuple(

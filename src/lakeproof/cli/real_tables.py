@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lakeproof.commit import Policy
+from lakeproof.replay.scenario_runner import AgainstTables
 from lakeproof.scenarios.run import MakeRunner
 from lakeproof.scenarios.text import Scenario
+from lakeproof.spark.jvm.session import build_session
 from lakeproof.spark.lake import connect
-from lakeproof.spark.row_level.scenario_runner import AgainstTables
-from lakeproof.spark.session import build_session
 
 CONF = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"}
 

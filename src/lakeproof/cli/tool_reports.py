@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from lakeproof import __version__
 from lakeproof.checker import Verdict
-from lakeproof.checker.trace import Trace
+from lakeproof.checker.verdicts.trace import Trace
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"violated": "error", "unknown": "warning"}

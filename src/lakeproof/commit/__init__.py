@@ -4,8 +4,8 @@ from lakeproof.commit.attempt import Attempt, Happened, Phase, heard, what_becam
 from lakeproof.commit.change import ONLY_REMOVES, Command, Isolation, Mode, TableChange
 from lakeproof.commit.conflict import Conflict
 from lakeproof.commit.driver import Ended, call, drive
-from lakeproof.commit.new_snapshot import new_snapshot
 from lakeproof.commit.policy import POLICIES, CheckList, Line, Policy, Stamp, check_list, checks_of
+from lakeproof.commit.snapshots import new_snapshot
 from lakeproof.commit.validation import (
     AlreadyCommitted,
     Answer,

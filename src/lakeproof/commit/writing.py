@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lakeproof.commit.change import Command, Isolation, Mode, TableChange
+from lakeproof.commit.meaning import RowCommand, effect, read_filter, target_filter
 from lakeproof.commit.planning import Plan, conflict_filter, mode_for, replaces_by_filter
 from lakeproof.commit.policy import Policy
-from lakeproof.commit.row_command import RowCommand, effect, read_filter, target_filter
 from lakeproof.commit.validation import RunAgain
 from lakeproof.filters import ALWAYS, any_of, applied, matches
 from lakeproof.format import (

@@ -31,7 +31,7 @@ from pyiceberg.types import (
 
 from lakeproof import filters
 from lakeproof.filters.decimals import divided, scaled, unscaled
-from lakeproof.iceberg.values import converter
+from lakeproof.iceberg.committing.values import converter
 
 EqualTo: Any = expressions.EqualTo
 NotEqualTo: Any = expressions.NotEqualTo

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from lakeproof.checker import Verdict, check
-from lakeproof.checker.verdict import PropertyVerdict, Statistics
+from lakeproof.checker.verdicts.verdict import PropertyVerdict, Statistics
 from lakeproof.commit.policy import Policy
 from lakeproof.jobs.advice import Pair, Proposal, pairs, proposals
 from lakeproof.jobs.model import Beginning, beginnings, space_of

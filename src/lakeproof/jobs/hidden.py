@@ -14,7 +14,7 @@ from lakeproof.filters import NEVER, Compare, Expression, all_of
 from lakeproof.filters.expression import rebuilt
 from lakeproof.format import Row, Value
 from lakeproof.jobs.evaluating import Computed, Evaluator
-from lakeproof.jobs.witnesses import Domain, Witnesses
+from lakeproof.jobs.first_tables.witnesses import Domain, Witnesses
 from lakeproof.sql.expressions import RUN, SOURCE, TARGET, Node, Subquery, Unknown, walk
 from lakeproof.sql.job_statements import JobStatement, nodes_of
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lakeproof.commit.change import Command, Isolation, Mode
-from lakeproof.commit.row_command import Effect
+from lakeproof.commit.meaning import Effect
 from lakeproof.filters import ALWAYS, NEVER, Compare, Expression, IsNull, all_of, any_of, applied
 from lakeproof.format import PartitionField, Row, Value
 from lakeproof.jobs.conflict_filters import as_filter, equated, merge_filter, partition_filter, read_filters

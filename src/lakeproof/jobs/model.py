@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from lakeproof.checker.model import Model
 from lakeproof.commit.change import Command, Isolation
+from lakeproof.commit.meaning import RowCommand
 from lakeproof.commit.policy import Policy
-from lakeproof.commit.row_command import RowCommand
 from lakeproof.commit.writing import first_files, partition_of
 from lakeproof.filters import ALWAYS
 from lakeproof.format import PartitionField, Row, TableShape, TableState

@@ -13,11 +13,11 @@ from lakeproof.commit.change import Command
 from lakeproof.commit.writing import new_file
 from lakeproof.filters import may_match_file
 from lakeproof.format import DataFile, Row, TableShape, Value
-from lakeproof.jobs.classes import Classes, Look, Watching, classes_of, different_runs, with_hidden
+from lakeproof.jobs.first_tables.classes import Classes, Look, Watching, classes_of, different_runs, with_hidden
+from lakeproof.jobs.first_tables.witnesses import Key, Witnesses
 from lakeproof.jobs.hidden import TRUTHS, Columns, Hidden, HiddenColumn, hide
 from lakeproof.jobs.meaning import Compiled, Meaning
 from lakeproof.jobs.reading import Jobs, JobTable
-from lakeproof.jobs.witnesses import Key, Witnesses
 from lakeproof.sql.job_statements import JobStatement
 
 MOST_RUNS = 400

@@ -10,7 +10,7 @@ from lakeproof.commit.change import Command, Isolation, Mode
 from lakeproof.errors import InvalidInput
 from lakeproof.filters.transforms import applied
 from lakeproof.format import PartitionField, Row
-from lakeproof.jobs.gaps import fresh
+from lakeproof.jobs.first_tables.gaps import fresh
 from lakeproof.jobs.text import Job, JobsText, Statement
 from lakeproof.models.parameter_values import choice
 from lakeproof.sql import parse

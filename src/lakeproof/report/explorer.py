@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 from lakeproof.checker.faults import blaming
 from lakeproof.checker.model import Model, Property, caption_of
 from lakeproof.checker.runs import Taken, World, enabled, follow, start_of
-from lakeproof.checker.trace import Trace, trace_of
+from lakeproof.checker.verdicts.trace import Trace, trace_of
 from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.report.page import html
 from lakeproof.report.view import View, view_of

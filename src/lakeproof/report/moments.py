@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, TypedDict
 
-from lakeproof.checker.trace import Trace, TraceStep
+from lakeproof.checker.verdicts.trace import Trace, TraceStep
 from lakeproof.report.metadata_tree import head_of
 from lakeproof.report.table import TableView, table_in, table_news, table_view
 from lakeproof.report.tree import News, Node, marked, news_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from lakeproof.checker.trace import Trace
-from lakeproof.checker.verdict import Verdict
+from lakeproof.checker.verdicts.trace import Trace
+from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.report.moments import Moment
 from lakeproof.report.text import change_in_words
 from lakeproof.report.view import TraceView, View, trace_view, view_of

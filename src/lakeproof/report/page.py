@@ -11,8 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from lakeproof.checker.trace import Trace
-from lakeproof.checker.verdict import Verdict
+from lakeproof.checker.verdicts.trace import Trace
+from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.report.text import text_of
 from lakeproof.report.view import View, view_of
 

@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeproof.checker.limits import Progress
-from lakeproof.checker.trace import Trace
-from lakeproof.checker.verdict import Verdict
+from lakeproof.checker.verdicts.trace import Trace
+from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.report.moments import Moment
 from lakeproof.report.tree import News
 from lakeproof.report.view import TraceView, View, trace_view, view_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import Any, Literal, TypedDict
 
-from lakeproof.checker.trace import NOTHING
+from lakeproof.checker.verdicts.trace import NOTHING
 from lakeproof.report.words import in_words
 
 Mark = Literal["", "new", "changed", "gone"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
-from lakeproof.checker.trace import Trace
-from lakeproof.checker.verdict import PropertyVerdict, Verdict
+from lakeproof.checker.verdicts.trace import Trace
+from lakeproof.checker.verdicts.verdict import PropertyVerdict, Verdict
 from lakeproof.report.moments import Moment, TraceMoments, moments_of, wrong_reads
 from lakeproof.report.table import Reader, table_in, table_view
 from lakeproof.report.words import counted, duration, in_words, several

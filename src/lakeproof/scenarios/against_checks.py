@@ -28,8 +28,8 @@ from lakeproof.commit import (
     validate,
     what_became,
 )
+from lakeproof.commit.meaning import AmbiguousMerge, RowCommand
 from lakeproof.commit.planning import Run, run_until_done
-from lakeproof.commit.row_command import AmbiguousMerge, RowCommand
 from lakeproof.commit.writing import new_file, partition_of, plan_of, rewritten, written
 from lakeproof.errors import InvalidInput
 from lakeproof.format import DataFile, Row, Value

@@ -5,8 +5,8 @@ from __future__ import annotations
 from lakeproof.checker.model import Outcome as Way
 from lakeproof.checker.runs import World, start_of, taken
 from lakeproof.commit import POLICIES, Command, Phase, Policy
+from lakeproof.commit.meaning import RowCommand
 from lakeproof.commit.planning import MAX_RERUNS
-from lakeproof.commit.row_command import RowCommand
 from lakeproof.commit.writing import first_files, partition_of
 from lakeproof.errors import InvalidInput
 from lakeproof.format import Row, visible

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from lakeproof.commit import Command
-from lakeproof.commit.row_command import RowCommand
+from lakeproof.commit.meaning import RowCommand
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import Expression, bound
 from lakeproof.format import TableShape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakeproof.checker.trace import Trace, TraceStep
+from lakeproof.checker.verdicts.trace import Trace, TraceStep
 from lakeproof.errors import InvalidInput
 from lakeproof.models.iceberg.bounds import Configured
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lakeproof.commit import Commit, CommitWith, Policy, TableChange, new_snapshot
+from lakeproof.commit import Commit, CommitWith, Policy, TableChange
+from lakeproof.commit.snapshots import new_snapshot
 from lakeproof.format import (
     DeleteContent,
     DeleteFile,

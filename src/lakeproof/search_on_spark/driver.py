@@ -8,17 +8,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from lakeproof.checker.conclusion import Searched
-from lakeproof.checker.ledger import Finding, Ledger
 from lakeproof.checker.limits import Watch
 from lakeproof.checker.model import Model
 from lakeproof.checker.readable import Counts, Exploration, Successors
 from lakeproof.checker.tables import State
+from lakeproof.checker.verdicts.conclusion import Searched
+from lakeproof.checker.verdicts.ledger import Finding, Ledger
 from lakeproof.search_on_spark.folder import Done, Folder
 from lakeproof.search_on_spark.jobs import CutShort, JobFailed, Runner
 from lakeproof.search_on_spark.looking_back import cycles, none_goes_round, predecessors
-from lakeproof.search_on_spark.part import Part, Plan, World
-from lakeproof.search_on_spark.steady import SteadyTables
+from lakeproof.search_on_spark.partition import Part, Plan, World
+from lakeproof.search_on_spark.stable_hash import SteadyTables
 from lakeproof.search_on_spark.task import Answer, Source, Work, answer, prepare
 
 TRIES = 3  # of a level of which a partition is not done although the job ended well

@@ -8,7 +8,7 @@ import numpy as np
 
 from lakeproof.checker.fast.cycles import is_acyclic, parts_of
 from lakeproof.checker.fast.jit import I64, U64
-from lakeproof.search_on_spark.part import Part, World
+from lakeproof.search_on_spark.partition import Part, World
 
 
 def predecessors(part: Part, level: int, worlds: list[World]) -> dict[int, World]:

@@ -10,18 +10,18 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
-from lakeproof.checker.conclusion import conclude
 from lakeproof.checker.faults import blaming
 from lakeproof.checker.limits import Cut, Progress, Watch
 from lakeproof.checker.model import Model
 from lakeproof.checker.search import reductions_for
-from lakeproof.checker.verdict import Verdict
+from lakeproof.checker.verdicts.conclusion import conclude
+from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.errors import InvalidInput, ModelError
 from lakeproof.search_on_spark.driver import Search
 from lakeproof.search_on_spark.folder import FORMAT, Folder
 from lakeproof.search_on_spark.jobs import Runner
-from lakeproof.search_on_spark.part import Plan
-from lakeproof.search_on_spark.steady import number_of
+from lakeproof.search_on_spark.partition import Plan
+from lakeproof.search_on_spark.stable_hash import number_of
 from lakeproof.search_on_spark.task import Source
 
 

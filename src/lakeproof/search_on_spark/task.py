@@ -19,8 +19,8 @@ from lakeproof.checker.limits import memory_mb
 from lakeproof.checker.model import Model
 from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.search_on_spark.folder import Folder
-from lakeproof.search_on_spark.outlook import machine_memory_mb
-from lakeproof.search_on_spark.part import Part, Plan
+from lakeproof.search_on_spark.forecast import machine_memory_mb
+from lakeproof.search_on_spark.partition import Part, Plan
 
 MOST_MEMORY = 0.6  # of the machine's, for the workers of all its cores: beyond it a partition is read again when needed
 

@@ -14,8 +14,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.recent import Recent
-from lakeproof.iceberg.tables import (
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.reading.lru import Recent
+from lakeproof.iceberg.tables.metadata_views import view
+from lakeproof.iceberg.tables.tables import (
     PartitionBy,
     create_namespace,
     create_table,
@@ -27,14 +29,12 @@ from lakeproof.iceberg.tables import (
     rename_table,
     table_exists,
 )
-from lakeproof.iceberg.types import Table
-from lakeproof.iceberg.views import view
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.gateway import CATALYST, CONNECTOR, JavaProxy, from_java
-from lakeproof.spark.names import UNIQUE, spelled
-from lakeproof.spark.scan import described_table
-from lakeproof.spark.types import to_iceberg_schema
-from lakeproof.spark.writable import WritableTable
+from lakeproof.spark.jvm.gateway import CATALYST, CONNECTOR, JavaProxy, from_java
+from lakeproof.spark.jvm.spark_types import to_iceberg_schema
+from lakeproof.spark.reading.scan import described_table
+from lakeproof.spark.statements.names import UNIQUE, spelled
+from lakeproof.spark.writing.writable import WritableTable
 
 SESSION_CATALOG = "spark_catalog"
 MANAGED = "addtablemanagement"

@@ -12,15 +12,15 @@ from pyspark.sql import DataFrame
 
 from lakeproof.commit import Conflict, Policy
 from lakeproof.filters import ALWAYS, Expression
-from lakeproof.iceberg.commit import FILES_WRITTEN, SCANNED, Committed, Hook, no_hook
-from lakeproof.iceberg.operations import Options, append, overwrite_partitions, overwrite_where
-from lakeproof.iceberg.refs import snapshot_as_of, snapshot_of_version
-from lakeproof.iceberg.tables import find_table, load_table
-from lakeproof.iceberg.types import Catalog, Table
-from lakeproof.spark.gateway import Gateway
-from lakeproof.spark.leftovers import removed_if_refused
-from lakeproof.spark.scan import Scan, Scans
-from lakeproof.spark.write import remove_folder, write_rows
+from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED, Committed, Hook, no_hook
+from lakeproof.iceberg.committing.whole_file_commits import Options, append, overwrite_partitions, overwrite_where
+from lakeproof.iceberg.pyiceberg_names import Catalog, Table
+from lakeproof.iceberg.tables.refs import snapshot_as_of, snapshot_of_version
+from lakeproof.iceberg.tables.tables import find_table, load_table
+from lakeproof.spark.jvm.gateway import Gateway
+from lakeproof.spark.reading.scan import Scan, Scans
+from lakeproof.spark.writing.leftovers import removed_if_refused
+from lakeproof.spark.writing.spark_write import remove_folder, write_rows
 
 _STATEMENT = "lakeproof.statement"
 _contexts: dict[str, Context] = {}

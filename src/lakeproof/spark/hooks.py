@@ -22,9 +22,9 @@ from pyspark.sql.sql_formatter import SQLStringFormatter
 
 from lakeproof.errors import InvalidInput
 from lakeproof.spark.engine import Append, Overwrite, OverwritePartitions
-from lakeproof.spark.names import managed, under_its_name
-from lakeproof.spark.options import reader_options, refuse_write_options, scan_with
-from lakeproof.spark.run import Runner
+from lakeproof.spark.statements.dispatch import Runner
+from lakeproof.spark.statements.names import managed, under_its_name
+from lakeproof.spark.statements.options import reader_options, refuse_write_options, scan_with
 
 _runners: list[Runner] = []
 _original_sql: Callable[..., DataFrame] = SparkSession.sql

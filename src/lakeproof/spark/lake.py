@@ -12,24 +12,24 @@ from pyspark.sql.datasource import DataSource
 
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS
-from lakeproof.iceberg.catalogs import DEFAULT_URI, DEFAULT_WAREHOUSE, open_catalog
-from lakeproof.iceberg.planning import ScanPlan
-from lakeproof.iceberg.planning import plan as planned
 from lakeproof.iceberg.predicates import from_filter
-from lakeproof.iceberg.types import Table
-from lakeproof.iceberg.views import view
-from lakeproof.spark.analysis import Arguments
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.reading.planning import ScanPlan
+from lakeproof.iceberg.reading.planning import plan as planned
+from lakeproof.iceberg.tables.catalogs import DEFAULT_URI, DEFAULT_WAREHOUSE, open_catalog
+from lakeproof.iceberg.tables.metadata_views import view
 from lakeproof.spark.catalog import install
-from lakeproof.spark.catalyst import Translation
 from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode
-from lakeproof.spark.explaining import ManagedScan, scans_of
-from lakeproof.spark.failures import spoken
-from lakeproof.spark.gateway import Gateway
 from lakeproof.spark.hooks import hook, runner_of, spark_sql, unhook
-from lakeproof.spark.names import qualified
-from lakeproof.spark.row_level.asked import filter_from_text
-from lakeproof.spark.run import Runner
-from lakeproof.spark.session import build_session, made_ready
+from lakeproof.spark.jvm.failures import spoken
+from lakeproof.spark.jvm.gateway import Gateway
+from lakeproof.spark.jvm.session import build_session, made_ready
+from lakeproof.spark.reading.catalyst import Translation
+from lakeproof.spark.reading.explaining import ManagedScan, scans_of
+from lakeproof.spark.row_level.scan_filters import filter_from_text
+from lakeproof.spark.statements.analysis import Arguments
+from lakeproof.spark.statements.dispatch import Runner
+from lakeproof.spark.statements.names import qualified
 from lakeproof.sql import split
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lakeproof.commit.change import Command
-from lakeproof.commit.row_command import ANYTHING, Assignment, Exists, Merge, MergeClause, RowCommand, Select, Term
+from lakeproof.commit.meaning import ANYTHING, Assignment, Exists, Merge, MergeClause, RowCommand, Select, Term
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS, And, Compare, Expression, Opaque, Or, all_of, bound
 from lakeproof.format import Row, Value

@@ -15,8 +15,8 @@ from jobs_oracle.in_sqlite import Effect, Engine, Identified, Values
 from jobs_oracle.planning import Plan, compaction, planned, rows_in, shape_of
 from lakeproof.commit import POLICIES
 from lakeproof.commit.change import Isolation
-from lakeproof.commit.new_snapshot import new_snapshot
 from lakeproof.commit.policy import checks_of
+from lakeproof.commit.snapshots import new_snapshot
 from lakeproof.commit.validation import Commit, CommitWith, RunAgain, validate
 from lakeproof.commit.window import followed_all
 from lakeproof.format import Snapshot, TableState

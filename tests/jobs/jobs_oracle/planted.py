@@ -13,7 +13,8 @@ import pytest
 from sqlglot import exp
 
 from lakeproof.filters import ALWAYS, NEVER
-from lakeproof.jobs import classes, conflict_filters, evaluating, hidden, meaning, preparing, reading, witnesses
+from lakeproof.jobs import conflict_filters, evaluating, hidden, meaning, preparing, reading
+from lakeproof.jobs.first_tables import classes, witnesses
 from lakeproof.sql import expressions, literals, reading_jobs, resolving
 from lakeproof.sql.expressions import Call, Constant
 

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from lakeproof.checker.search import check
-from lakeproof.checker.verdict import Verdict
+from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.commit.policy import POLICIES, Policy
 from lakeproof.models.iceberg import build
 

@@ -9,7 +9,7 @@ import pytest
 from iceberg_runs import LAKEPROOF, holds, searched
 from tools.iceberg_verdicts import refusals
 
-from lakeproof.checker.verdict import Verdict
+from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.commit.policy import Policy
 
 ISOLATIONS = ("snapshot", "serializable")

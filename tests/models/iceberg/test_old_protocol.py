@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from iceberg_runs import forget_everything, holds, searched, violated
 
-from lakeproof.checker.verdict import Verdict
+from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.commit import CheckList, attempt, driver
 from lakeproof.commit.attempt import NEXT, SETTLED, Attempt, Happened, Phase
 from lakeproof.models.iceberg import calls, observing

@@ -18,7 +18,7 @@ import pytest
 from iceberg_runs import LAKEPROOF, READS, forget_everything, holds, searched, violated
 
 from lakeproof.checker.model import Outcome, Step
-from lakeproof.checker.verdict import Verdict
+from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.commit import rows, validation, window
 from lakeproof.commit.attempt import Happened
 from lakeproof.commit.change import Command
@@ -31,7 +31,7 @@ from lakeproof.models import iceberg
 from lakeproof.models.iceberg import calls, steps
 from lakeproof.models.iceberg.world import Op, Shared, Writer
 
-new_snapshot = import_module("lakeproof.commit.new_snapshot")  # the package gives the function of that name
+new_snapshot = import_module("lakeproof.commit.snapshots")  # the package gives the function of that name
 BOUNDS = {"num_keys": 2, "initial": "one-file", "duplicates": True, "measure_aborts": False, "lean": False}
 BASIC = "insert,update,delete"
 BY_AGE = {"names": "by-age"}

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from lakeproof.checker.search import check
-from lakeproof.checker.verdict import Verdict
+from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.models.paimon import PARAMETERS, PRESETS, build, parameter_help
 
 

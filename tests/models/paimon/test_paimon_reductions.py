@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from test_paimon_presets import checked, violated
 
-from lakeproof.checker.promises import broken_promises
+from lakeproof.checker.reduction_promises import broken_promises
 from lakeproof.models.paimon import build
 from lakeproof.models.paimon.parameters import setup_from
 from lakeproof.models.paimon.symmetry import bucket_permutations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from test_paimon_presets import checked
 
-from lakeproof.checker.trace import Trace
+from lakeproof.checker.verdicts.trace import Trace
 from lakeproof.models.paimon.telling import told
 
 

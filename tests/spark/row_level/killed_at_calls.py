@@ -16,9 +16,9 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from sqlalchemy import Engine as Database
 from sqlalchemy import event
 
-from lakeproof.iceberg.commit import PHASES
+from lakeproof.iceberg.committing.commit import PHASES
+from lakeproof.spark.jvm.session import build_session
 from lakeproof.spark.lake import Lake, connect
-from lakeproof.spark.session import build_session
 
 FINISHED = "finished"
 

@@ -6,8 +6,8 @@ import os
 import signal
 import sys
 
+from lakeproof.spark.jvm.session import build_session
 from lakeproof.spark.lake import connect
-from lakeproof.spark.session import build_session
 
 
 def main() -> None:

@@ -9,9 +9,9 @@ import json
 import sys
 import time
 
+from lakeproof.replay.stepping import SteppedWriter
+from lakeproof.spark.jvm.session import build_session
 from lakeproof.spark.lake import Lake, connect
-from lakeproof.spark.row_level.stepping import SteppedWriter
-from lakeproof.spark.session import build_session
 
 
 def standing(lake: Lake, statement: str, phase: str) -> SteppedWriter:

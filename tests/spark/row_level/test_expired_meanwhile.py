@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.commit import SCANNED
-from lakeproof.iceberg.expire import expire_snapshots
+from lakeproof.iceberg.committing.commit import SCANNED
+from lakeproof.iceberg.upkeep.expire import expire_snapshots
 from lakeproof.spark.lake import Lake
 
 pytestmark = pytest.mark.spark

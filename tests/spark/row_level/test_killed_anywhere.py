@@ -18,8 +18,8 @@ from typing import NamedTuple
 import pytest
 from test_row_level_processes import HERE, MERGE, rows_of
 
-from lakeproof.iceberg.commit import FILES_WRITTEN, METADATA_WRITTEN, PHASES, SCANNED, SWAPPED
-from lakeproof.iceberg.orphans import remove_orphan_files
+from lakeproof.iceberg.committing.commit import FILES_WRITTEN, METADATA_WRITTEN, PHASES, SCANNED, SWAPPED
+from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
 from lakeproof.spark.lake import Lake
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -8,7 +8,7 @@ import pytest
 from pyiceberg.catalog import load_catalog
 from workload import KINDS, Writers, check_history, create
 
-from lakeproof.iceberg.orphans import remove_orphan_files
+from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
 from lakeproof.spark.lake import Lake
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from lakeproof.cli.sql import tell_rerun
+from lakeproof.cli.commands.sql import tell_rerun
 from lakeproof.errors import CommitConflict, CommitUnknown
-from lakeproof.iceberg.commit import FILES_WRITTEN, METADATA_WRITTEN, SCANNED, SWAPPED, no_hook
-from lakeproof.iceberg.orphans import remove_orphan_files
+from lakeproof.iceberg.committing.commit import FILES_WRITTEN, METADATA_WRITTEN, SCANNED, SWAPPED, no_hook
+from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
+from lakeproof.replay.stepping import ENDED, SteppedWriter
 from lakeproof.spark.lake import Lake
-from lakeproof.spark.row_level.stepping import ENDED, SteppedWriter
 
 pytestmark = pytest.mark.spark
 

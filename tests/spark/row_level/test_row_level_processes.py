@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import workload
 
-from lakeproof.iceberg.catalogs import open_catalog
-from lakeproof.iceberg.commit import FILES_WRITTEN, METADATA_WRITTEN, SCANNED, SWAPPED
-from lakeproof.iceberg.orphans import remove_orphan_files
+from lakeproof.iceberg.committing.commit import FILES_WRITTEN, METADATA_WRITTEN, SCANNED, SWAPPED
+from lakeproof.iceberg.tables.catalogs import open_catalog
+from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
 from lakeproof.spark.lake import Lake, connect
 
 HERE = Path(__file__).resolve().parent

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.commit import FILES_WRITTEN, no_hook
-from lakeproof.iceberg.orphans import remove_orphan_files
-from lakeproof.iceberg.views import view
+from lakeproof.iceberg.committing.commit import FILES_WRITTEN, no_hook
+from lakeproof.iceberg.tables.metadata_views import view
+from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
 from lakeproof.spark.lake import Lake
 
 pytestmark = pytest.mark.spark

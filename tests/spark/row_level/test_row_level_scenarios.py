@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from lakeproof.commit.policy_text import named_policy
+from lakeproof.replay.scenario_runner import AgainstTables, require_applicable
 from lakeproof.scenarios.against_model import DoesNotApply
 from lakeproof.scenarios.run import differences, policies_of
 from lakeproof.scenarios.text import Scenario, parse
 from lakeproof.spark.lake import Lake
-from lakeproof.spark.row_level.scenario_runner import AgainstTables, require_applicable
 
 FOLDER = Path(__file__).resolve().parents[2] / "scenarios"
 

@@ -145,8 +145,8 @@ def lost_swaps(table: Table) -> int:
 
 def main() -> None:
     """A writer in a process of its own: catalog, warehouse, table, seed, seconds."""
+    from lakeproof.spark.jvm.session import build_session
     from lakeproof.spark.lake import connect
-    from lakeproof.spark.session import build_session
 
     catalog, warehouse, name, seed, seconds = sys.argv[1:]
     conf = {"spark.sql.shuffle.partitions": "1", "spark.default.parallelism": "1"}

@@ -32,10 +32,10 @@ from lakeproof.checker.fast.judge import Judge
 from lakeproof.checker.fast.layout import Layout
 from lakeproof.checker.fast.memo import Memo
 from lakeproof.checker.fast.sorted_runs import Run, add_run, unique
-from lakeproof.checker.ledger import Finding
 from lakeproof.checker.limits import Watch
 from lakeproof.checker.readable import Successors
 from lakeproof.checker.tables import State
+from lakeproof.checker.verdicts.ledger import Finding
 
 PARTITION_BITS = 6
 PARTITIONS = 1 << PARTITION_BITS

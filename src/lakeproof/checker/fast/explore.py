@@ -9,11 +9,11 @@ from lakeproof.checker.fast.engine import Search
 from lakeproof.checker.fast.judge import Judge
 from lakeproof.checker.fast.memo import TooWide
 from lakeproof.checker.fast.statistics import counts_of
-from lakeproof.checker.ledger import Ledger
 from lakeproof.checker.limits import Cut, Watch
 from lakeproof.checker.model import Model, Outcome, Process, Step
 from lakeproof.checker.readable import Exploration, Successors
 from lakeproof.checker.tables import Tables
+from lakeproof.checker.verdicts.ledger import Ledger
 
 __all__ = ["TooWide", "compile_kernels", "explore"]
 

@@ -13,8 +13,8 @@ from lakeproof.checker.fast.expand import OWN
 from lakeproof.checker.fast.jit import I64, U64
 from lakeproof.checker.fast.layout import Layout
 from lakeproof.checker.fast.memo import Memo
-from lakeproof.checker.ledger import Ledger, lives
 from lakeproof.checker.model import Property
+from lakeproof.checker.verdicts.ledger import Ledger, lives
 
 CHUNK = 1 << 18  # states decoded at a time
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from lakeproof.commit.change import Command, Isolation, Mode
+from lakeproof.commit.meaning import Assignment, Exists, Merge, MergeClause, RowCommand, Select, Term
 from lakeproof.commit.policy import Policy
 from lakeproof.commit.policy_text import named_policy
-from lakeproof.commit.row_command import Assignment, Exists, Merge, MergeClause, RowCommand, Select, Term
 from lakeproof.commit.writing import first_files
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import Compare, Expression

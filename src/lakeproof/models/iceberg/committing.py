@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakeproof.commit.change import Command
-from lakeproof.commit.new_snapshot import new_snapshot
+from lakeproof.commit.snapshots import new_snapshot
 from lakeproof.commit.validation import Commit, CommitWith
 from lakeproof.commit.writing import Place, placed
 from lakeproof.format import DeleteContent, Row, Snapshot, TableState, equality_hits, rows_of, visible

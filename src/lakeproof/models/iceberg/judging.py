@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from lakeproof.commit.change import ONLY_REMOVES, Command, Isolation
-from lakeproof.commit.row_command import RowCommand, effect
+from lakeproof.commit.meaning import RowCommand, effect
 from lakeproof.commit.writing import Place
 from lakeproof.filters import ALWAYS
 from lakeproof.format import Row, Rows, images, positions

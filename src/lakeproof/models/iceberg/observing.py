@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakeproof.commit.attempt import Attempt, Happened, Phase
 from lakeproof.commit.change import ONLY_REMOVES, Isolation
-from lakeproof.commit.row_command import RowCommand, effect
+from lakeproof.commit.meaning import RowCommand, effect
 from lakeproof.commit.window import CommitWindow, follow, lasting_conflict, with_hole
 from lakeproof.filters import matches
 from lakeproof.format import Row, Snapshot, rows_of

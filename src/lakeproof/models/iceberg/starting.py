@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from lakeproof.checker.model import Outcome
 from lakeproof.commit.change import ONLY_REMOVES, Command, Isolation, TableChange
-from lakeproof.commit.row_command import RowCommand
+from lakeproof.commit.meaning import RowCommand
 from lakeproof.commit.validation import (
     RunAgain,
 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from lakeproof.checker.model import Model
-from lakeproof.checker.trace import Trace, TraceStep, replayed
+from lakeproof.checker.verdicts.trace import Trace, TraceStep, replayed
 from lakeproof.commit.checks import CHANGE_CHECKS, describe
 from lakeproof.errors import InvalidInput
 

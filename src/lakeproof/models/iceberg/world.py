@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from lakeproof.commit.attempt import Attempt, Phase
 from lakeproof.commit.change import Command, Isolation, Mode, TableChange
+from lakeproof.commit.meaning import RowCommand
 from lakeproof.commit.planning import Plan
 from lakeproof.commit.policy import CheckList, Policy, checks_of
-from lakeproof.commit.row_command import RowCommand
 from lakeproof.commit.validation import RunAgain
 from lakeproof.commit.window import CommitWindow
 from lakeproof.commit.writing import Origins, Place, plan_of

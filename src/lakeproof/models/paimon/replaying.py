@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakeproof.checker.trace import Trace
+from lakeproof.checker.verdicts.trace import Trace
 from lakeproof.errors import InvalidInput
 from lakeproof.models.paimon.bounds import Setup
 from lakeproof.models.paimon.lsm import read

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lakeproof.checker.search import check
-from lakeproof.checker.verdict import Verdict
+from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.errors import InvalidInput
 from lakeproof.models.paimon import build
 from lakeproof.models.paimon.telling import told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lakeproof.checker.trace import Trace, TraceStep
+from lakeproof.checker.verdicts.trace import Trace, TraceStep
 from lakeproof.models.paimon.describe import row_in_words
 from lakeproof.models.paimon.world import Append, Busy, Rewrite, Shared, file_name
 

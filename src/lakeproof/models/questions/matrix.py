@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from lakeproof.checker.runs import World, start_of, taken
 from lakeproof.commit.change import Command, Isolation, Mode
+from lakeproof.commit.meaning import Assignment, Exists, Merge, MergeClause, RowCommand, Select, Term
 from lakeproof.commit.policy import Policy
-from lakeproof.commit.row_command import Assignment, Exists, Merge, MergeClause, RowCommand, Select, Term
 from lakeproof.commit.writing import first_files
 from lakeproof.filters import Compare, Expression, all_of
 from lakeproof.format import PartitionField, Row, TableShape, TableState

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from lakeproof.checker.search import check as search
-from lakeproof.checker.trace import Trace
-from lakeproof.checker.verdict import Verdict
+from lakeproof.checker.verdicts.trace import Trace
+from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.commit.change import Command
 from lakeproof.commit.checks import OF_OTHERS
 from lakeproof.commit.policy import POLICIES, Policy

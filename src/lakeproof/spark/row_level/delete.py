@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from lakeproof.commit import Command, Policy
-from lakeproof.iceberg.operations import whole_files
-from lakeproof.iceberg.types import Table
-from lakeproof.spark.analysis import ParsedCommand
+from lakeproof.iceberg.committing.whole_file_commits import whole_files
+from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.row_level.asked import asked, exact_filter
 from lakeproof.spark.row_level.effect import Effect, rows_read, wanted_by
-from lakeproof.spark.row_level.places import placed_scan, places_in
+from lakeproof.spark.row_level.row_positions import placed_scan, places_in
+from lakeproof.spark.row_level.scan_filters import asked, exact_filter
 from lakeproof.spark.row_level.target import meaning_on
+from lakeproof.spark.statements.analysis import ParsedCommand
 
 
 def delete_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: Policy) -> Effect:

@@ -11,9 +11,9 @@ from lakeproof.commit import Command, Policy
 from lakeproof.commit.planning import conflict_filter
 from lakeproof.filters import ALWAYS, NEVER, Expression, any_of
 from lakeproof.format import DataFile
-from lakeproof.spark.row_level.asked import Asked, condition_of
 from lakeproof.spark.row_level.new_rows import NewRows, Read
-from lakeproof.spark.row_level.places import Found, PlacedScan, places_in
+from lakeproof.spark.row_level.row_positions import Found, PlacedScan, places_in
+from lakeproof.spark.row_level.scan_filters import Asked, condition_of
 
 
 class Effect(NamedTuple):

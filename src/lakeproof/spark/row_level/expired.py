@@ -5,7 +5,7 @@ from __future__ import annotations
 from lakeproof.commit import Mode, RunAgain
 from lakeproof.commit.checks import history_known
 from lakeproof.errors import LakeproofError
-from lakeproof.iceberg.types import Table
+from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
 
 

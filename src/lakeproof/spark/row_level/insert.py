@@ -21,26 +21,26 @@ from lakeproof.commit.policy_text import named_policy
 from lakeproof.errors import CommitUnknown, InvalidInput, LakeproofError
 from lakeproof.filters import Expression, any_of, columns_of
 from lakeproof.format import DataFile, Rows, rows_of
-from lakeproof.iceberg.commit import (
+from lakeproof.iceberg.committing.commit import (
     FILES_WRITTEN,
     POLICY_PROPERTY,
     SCANNED,
     Committed,
     commit_change,
 )
-from lakeproof.iceberg.operations import isolation_of, partition_filter, whole_files
-from lakeproof.iceberg.physical import NewFiles
-from lakeproof.iceberg.types import Table
-from lakeproof.iceberg.values import data_file_value
+from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.committing.values import data_file_value
+from lakeproof.iceberg.committing.whole_file_commits import isolation_of, partition_filter, whole_files
+from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode
-from lakeproof.spark.leftovers import removed_if_refused
-from lakeproof.spark.options import refuse_staged_writes
-from lakeproof.spark.row_level.asked import Asked, asked, condition_of
 from lakeproof.spark.row_level.expired import again_if_expired
-from lakeproof.spark.row_level.homes import dead_rows, homes_of, kept_rows
-from lakeproof.spark.row_level.places import as_rows, head_source, other_files, placed_scan, places_in
-from lakeproof.spark.row_level.run import note_rerun, reruns_left
-from lakeproof.spark.write import Written, remove_folder, write_rows
+from lakeproof.spark.row_level.rerun import note_rerun, reruns_left
+from lakeproof.spark.row_level.row_positions import as_rows, head_source, other_files, placed_scan, places_in
+from lakeproof.spark.row_level.scan_filters import Asked, asked, condition_of
+from lakeproof.spark.row_level.scanned_files import dead_rows, homes_of, kept_rows
+from lakeproof.spark.statements.options import refuse_staged_writes
+from lakeproof.spark.writing.leftovers import removed_if_refused
+from lakeproof.spark.writing.spark_write import Written, remove_folder, write_rows
 
 _COMMANDS: dict[type, Command] = {
     Append: Command.INSERT_SELECT,

@@ -12,18 +12,25 @@ from pyspark.sql import functions as F
 
 from lakeproof.commit import Command, Policy
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.types import Table
-from lakeproof.spark.analysis import MATCHED, NOT_MATCHED, NOT_MATCHED_BY_SOURCE, Clause, Meaning, ParsedCommand
+from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.gateway import items_of
+from lakeproof.spark.jvm.gateway import items_of
+from lakeproof.spark.jvm.spark_types import to_spark_schema
 from lakeproof.spark.row_level import new_rows
-from lakeproof.spark.row_level.asked import Asked, asked
 from lakeproof.spark.row_level.effect import Effect, amount_read, rows_read, wanted_by, without
 from lakeproof.spark.row_level.merge_keys import Keys, hinted, keys_of, only_matching
 from lakeproof.spark.row_level.new_rows import FATE, GONE, READ, WRITTEN, Taken, take
-from lakeproof.spark.row_level.places import PLACE, Found, PlacedScan, placed_scan
+from lakeproof.spark.row_level.row_positions import PLACE, Found, PlacedScan, placed_scan
+from lakeproof.spark.row_level.scan_filters import Asked, asked
 from lakeproof.spark.row_level.target import meaning_on
-from lakeproof.spark.types import to_spark_schema
+from lakeproof.spark.statements.analysis import (
+    MATCHED,
+    NOT_MATCHED,
+    NOT_MATCHED_BY_SOURCE,
+    Clause,
+    Meaning,
+    ParsedCommand,
+)
 
 _SOURCE, _CLAUSE = "_lakeproof_source", "_lakeproof_clause"
 _PLAIN_NODES = ("LocalRelation", "LogicalRelation", "Range", "Project", "Filter", "Union")

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakeproof.spark.columns import named_column
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.gateway import CATALYST, Gateway, items_of
+from lakeproof.spark.jvm.gateway import CATALYST, Gateway, items_of
+from lakeproof.spark.reading.columns import named_column
 
 MOST_KEYS = 200
 _FEW_ROWS = 10_000  # a source of so few rows brings its keys to the driver

@@ -16,16 +16,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeproof.errors import LakeproofError
-from lakeproof.iceberg.delete_files import Positions
-from lakeproof.iceberg.statistics import WrittenFile
-from lakeproof.iceberg.types import Table
-from lakeproof.spark.columns import named_column
+from lakeproof.iceberg.committing.footers import WrittenFile
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.reading.delete_files import Positions
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.gateway import Gateway
-from lakeproof.spark.row_level.places import PLACE
-from lakeproof.spark.types import has_collections, to_spark_schema
-from lakeproof.spark.worker_write import driver_files
-from lakeproof.spark.write import (
+from lakeproof.spark.jvm.gateway import Gateway
+from lakeproof.spark.jvm.spark_types import has_collections, to_spark_schema
+from lakeproof.spark.reading.columns import named_column
+from lakeproof.spark.row_level.row_positions import PLACE
+from lakeproof.spark.writing.spark_write import (
     Written,
     described,
     native_paths,
@@ -37,6 +36,7 @@ from lakeproof.spark.write import (
     with_partition_columns,
     write_rows,
 )
+from lakeproof.spark.writing.worker_write import driver_files
 
 FATE = "_lakeproof_fate"
 """What becomes of a row: it is written (anew, or for the first time), it is gone, it was read, or merely matched."""

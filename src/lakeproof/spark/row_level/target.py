@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from lakeproof.iceberg.types import Table
-from lakeproof.spark.analysis import Analyzer, Meaning, ParsedCommand, Target
+from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.types import to_spark_schema
+from lakeproof.spark.jvm.spark_types import to_spark_schema
+from lakeproof.spark.statements.analysis import Analyzer, Meaning, ParsedCommand, Target
 
 
 def analyzer_of(engine: Engine) -> Analyzer:

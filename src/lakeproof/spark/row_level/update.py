@@ -5,14 +5,14 @@ from __future__ import annotations
 from pyspark.sql import functions as F
 
 from lakeproof.commit import Command, Policy
-from lakeproof.iceberg.types import Table
-from lakeproof.spark.analysis import ParsedCommand
+from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.row_level.asked import asked
 from lakeproof.spark.row_level.effect import Effect, amount_read, rows_read, wanted_by
 from lakeproof.spark.row_level.new_rows import FATE, WRITTEN, take
-from lakeproof.spark.row_level.places import PLACE, placed_scan
+from lakeproof.spark.row_level.row_positions import PLACE, placed_scan
+from lakeproof.spark.row_level.scan_filters import asked
 from lakeproof.spark.row_level.target import meaning_on
+from lakeproof.spark.statements.analysis import ParsedCommand
 
 
 def update_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: Policy) -> Effect:

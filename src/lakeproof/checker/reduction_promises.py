@@ -1,0 +1,116 @@
+"""What a model promises and the reductions rely on, tested on everything that a plain search reaches.
+
+`broken_promises` belongs into the tests of every model that declares private steps or value symmetries: a broken
+promise makes a reduced search miss states without a word.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from lakeproof.checker.limits import Cut, Watch
+from lakeproof.checker.model import Model, Outcome, ValueSymmetry
+from lakeproof.checker.readable import Successors, explore
+from lakeproof.checker.tables import Tables
+from lakeproof.checker.verdicts.ledger import Ledger
+
+
+def broken_promises(model: Model, *, max_states: int = 100_000, most: int = 10) -> list[str]:
+    """Promises that the model breaks in what it reaches within so many states; empty: none was found broken."""
+    tables = Tables(model, private=False, values=False)
+    explore(Successors(tables, symmetric=False), Ledger(tables), Watch(Cut(states=max_states)))
+    reached = Reached(tables)
+    return list(islice(dict.fromkeys([*_private(reached), *_symmetric(reached)]), most))
+
+
+class Reached:
+    """The values that a plain search met, and which of them met each other."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.model, self.tables = tables.model, tables
+        values = tables.shared.values
+        self.pairs = [
+            (kind, values[key >> 32], tables.owns[kind].values[key & 0xFFFFFFFF])
+            for kind, rows in enumerate(tables.rows)
+            for key in rows
+        ]
+        self.beside: dict[Any, list[tuple[int, Any]]] = {}  # shared value -> own values met with it
+        for kind, shared, own in self.pairs:
+            self.beside.setdefault(shared, []).append((kind, own))
+
+    def outcomes(self, kind: int, shared: Any, own: Any, *, private: bool | None = None) -> list[Outcome]:
+        """All outcomes of a pair, or those of its private (or other) steps."""
+        steps = [step for step in self.tables.steps[kind] if private in (None, step.private)]
+        return [outcome for step in steps for outcome in step.run(shared, own)]
+
+    def after(self, own: Any, outcome: Outcome) -> Any:
+        """What somebody else's own value becomes by an outcome."""
+        return own if outcome.event is None else self.model.observe(own, outcome.event)
+
+
+def _private(reached: Reached) -> Iterator[str]:
+    for kind, shared, own in reached.pairs:
+        quiet = reached.outcomes(kind, shared, own, private=True)
+        if not quiet:
+            continue
+        where = f"with {own!r} beside {shared!r}"
+        if any(outcome.shared != shared or outcome.event is not None for outcome in quiet):
+            yield f"a private step changes the shared value or is seen by others, {where}"
+        if reached.outcomes(kind, shared, own, private=False):
+            yield f"a private step is open together with one that is not, {where}"
+        ends = Counter(outcome.own for outcome in quiet)
+        if any(_told_apart(reached.model, shared, own, end) for end in ends):
+            yield f"a property sees a private step, {where}"
+        for other_kind, other in reached.beside[shared]:
+            for outcome in reached.outcomes(other_kind, shared, other):
+                later = reached.outcomes(kind, outcome.shared, reached.after(own, outcome), private=True)
+                sooner = Counter(reached.after(end, outcome) for end in ends.elements())
+                if Counter(end.own for end in later) != sooner:
+                    yield f"a private step does not commute with a step of another process, {where}"
+
+
+def _told_apart(model: Model, shared: Any, before: Any, after: Any) -> bool:
+    return any(test(shared, before) != test(shared, after) for test in _tests_of_each(model))
+
+
+def _tests_of_each(model: Model) -> list[Callable[..., bool]]:
+    tests = [claim.test for claim in model.properties if claim.subject == "each"] + [model.is_final]
+    return [test for test in tests if test is not None]
+
+
+def _symmetric(reached: Reached) -> Iterator[str]:
+    model = reached.model
+    for number, renaming in enumerate(model.value_symmetries, 1):
+        for shared in reached.beside:
+            for claim in model.properties:
+                if (
+                    claim.subject == "shared"
+                    and claim.test
+                    and claim.test(shared) != claim.test(renaming.shared(shared))
+                ):
+                    yield f"{claim.name} tells values apart that symmetry {number} renames, at {shared!r}"
+        for kind, shared, own in reached.pairs:
+            if any(
+                test(shared, own) != test(renaming.shared(shared), renaming.own(own)) for test in _tests_of_each(model)
+            ):
+                yield f"a property tells values apart that symmetry {number} renames, with {own!r} beside {shared!r}"
+            here = reached.outcomes(kind, shared, own)
+            there = reached.outcomes(kind, renaming.shared(shared), renaming.own(own))
+            renamed = Counter(_effect(reached, renaming, shared, outcome) for outcome in here)
+            if renamed != Counter(_plain_effect(reached, renaming, shared, outcome) for outcome in there):
+                yield f"a step does not respect symmetry {number}, with {own!r} beside {shared!r}"
+
+
+def _effect(reached: Reached, renaming: ValueSymmetry, shared: Any, outcome: Outcome) -> Any:
+    """An outcome, renamed: the values after it, and what it makes of everybody it may meet."""
+    others = tuple(renaming.own(reached.after(own, outcome)) for _, own in reached.beside[shared])
+    return renaming.shared(outcome.shared), renaming.own(outcome.own), others, outcome.marks
+
+
+def _plain_effect(reached: Reached, renaming: ValueSymmetry, shared: Any, outcome: Outcome) -> Any:
+    """The same for an outcome of the renamed pair, which meets the renamed others."""
+    others = tuple(reached.after(renaming.own(own), outcome) for _, own in reached.beside[shared])
+    return outcome.shared, outcome.own, others, outcome.marks

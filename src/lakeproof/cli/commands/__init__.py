@@ -1,0 +1,1 @@
+"""One file per command: parse arguments, wire, print, choose the exit code."""

@@ -1,0 +1,194 @@
+"""`lakeproof check MODEL`: explore every interleaving, say what holds, and tell the shortest counterexample."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lakeproof.checker import Model, Trace, Verdict, check, load_model, to_itf
+from lakeproof.cli.commands import check_jobs
+from lakeproof.cli.engines import add_engine_arguments, explored
+from lakeproof.cli.files import read, read_policy, write
+from lakeproof.cli.output import DONE, EXIT, console, print_json
+from lakeproof.commit import POLICIES, Policy
+from lakeproof.errors import InvalidInput
+from lakeproof.models import iceberg, paimon
+from lakeproof.models.iceberg.telling import told
+from lakeproof.models.parameter_values import unknown
+from lakeproof.report import page
+from lakeproof.report.notebook import install
+from lakeproof.report.terminal import print_verdict
+from lakeproof.scenarios.from_trace import scenario_text
+
+_LATER = {"delta": "Delta Lake", "hudi": "Apache Hudi"}
+
+
+class Subject(NamedTuple):
+    """What is checked: a model, how it is made in another process, how its traces are told, and how one becomes a
+    scenario (`None`: it cannot)."""
+
+    model: Model
+    source: Callable[[], Model]
+    policy: str | None = None
+    told: Callable[[Trace], Trace] = lambda trace: trace
+    scenario: Callable[[Trace, str], str] | None = None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("model", metavar="MODEL", help="iceberg, paimon, a file of SQL jobs, or your own model.py")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter; preset=NAME picks a named set"
+    )
+    parser.add_argument(
+        "--policy", metavar="NAME|FILE.toml", help=f"{', '.join(POLICIES)}, or your own (default lakeproof)"
+    )
+    parser.add_argument(
+        "--require", action="append", default=[], metavar="PROPERTY", help="let this property count in the verdict"
+    )
+    add_engine_arguments(parser)
+    parser.add_argument("--reductions", choices=("on", "off"), default="on", help="symmetry and private steps at once")
+    parser.add_argument("--first", action="store_true", help="stop at the first violation")
+    parser.add_argument("--max-states", type=_positive, metavar="N", help="stop after so many states")
+    parser.add_argument("--max-seconds", type=_positive, metavar="N", help="stop after so many seconds")
+    parser.add_argument("--simulate", type=_positive, metavar="N", help="N random runs instead of the whole space")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the random runs")
+    parser.add_argument("--report", metavar="F.html", help="write the counterexample as a page")
+    parser.add_argument("--itf", metavar="F.json", help="write the trace as ITF")
+    parser.add_argument("--scenario", metavar="F.txt", help="write the trace as a scenario file")
+    parser.add_argument("--junit", metavar="F.xml", help="of a jobs file: the answer as a JUnit report")
+    parser.add_argument("--sarif", metavar="F.sarif", help="of a jobs file: the answer for code scanning")
+    parser.add_argument("--parameters", action="store_true", help="list the model's parameters and presets")
+    parser.add_argument("-v", "--verbose", action="store_true", help="of a jobs file: every change of every step")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check the model and print what was found."""
+    if args.parameters:
+        return _list_parameters(args.model)
+    if args.model.endswith(".sql"):
+        return check_jobs.run(args)
+    if args.junit or args.sarif:
+        flag = "--junit" if args.junit else "--sarif"
+        raise InvalidInput("Only the check of a jobs file is reported to other programs", place=flag)
+    subject = subject_of(args.model, parameters_of(args.set), args.policy, args.require)
+    text = read(args.model) if args.model.endswith(".py") else ""
+    verdict = explored(args, subject.model, subject.source, version_of_model=text)
+    verdict = with_told_traces(verdict, subject)
+    write_files(args, subject, verdict)
+    if args.json:
+        print_json({**verdict.to_json(), "policy": subject.policy})
+    else:
+        show(verdict)
+    return EXIT[verdict.verdict]
+
+
+def checked(name: str, policy: str | None, parameters: Mapping[str, str]) -> Verdict:
+    """The verdict on a model or a jobs file, its traces told."""
+    install()
+    if name.endswith(".sql"):
+        return check_jobs.checked(name, policy, parameters)
+    subject = subject_of(name, parameters, policy)
+    return with_told_traces(check(subject.model), subject)
+
+
+def subject_of(
+    name: str, parameters: Mapping[str, str], policy: str | None, require: list[str] | None = None
+) -> Subject:
+    """The model that the command line names."""
+    if name == "iceberg":
+        given = dict(parameters)
+        if require and "no_false_aborts" in require:
+            given.setdefault("measure-aborts", "true")
+        return iceberg_subject(given, read_policy(policy or "lakeproof"))
+    if name in _LATER:
+        raise InvalidInput(f"There is no model of {_LATER[name]} yet", place=name, hint="there are iceberg and paimon")
+    if policy is not None:
+        raise InvalidInput(f"The model {name} has no policies", place=f"--policy {policy}", hint="leave --policy out")
+    if name == "paimon":
+        return Subject(paimon.build(parameters), partial(paimon.build, dict(parameters)))
+    if name.endswith(".py"):
+        elsewhere = partial(load_model, str(Path(name).resolve()), dict(parameters))
+        return Subject(load_model(name, parameters), elsewhere)
+    raise unknown("checker", "model", name, ("iceberg", "paimon"), place=name)
+
+
+def iceberg_subject(parameters: Mapping[str, str], policy: Policy) -> Subject:
+    """The Iceberg model under a policy, with its own way of telling traces."""
+    config = iceberg.configured(parameters, policy)
+    return Subject(
+        iceberg.model_of(config),
+        partial(iceberg.build, dict(parameters), policy),
+        policy.name,
+        lambda trace: told(iceberg.model_of(config, told=True), trace),
+        lambda trace, title: scenario_text(config, trace, title),
+    )
+
+
+def with_told_traces(verdict: Verdict, subject: Subject) -> Verdict:
+    """The verdict with every trace told as its model tells it."""
+    properties = tuple(p if p.trace is None else p._replace(trace=subject.told(p.trace)) for p in verdict.properties)
+    return replace(verdict, properties=properties)
+
+
+def show(verdict: Verdict) -> None:
+    """The verdict and the first counterexample, for people."""
+    print_verdict(console(), verdict)
+
+
+def write_files(args: argparse.Namespace, subject: Subject, verdict: Verdict) -> None:
+    """The trace and the page, where they are asked for."""
+    wanted = [(flag, getattr(args, flag)) for flag in ("itf", "scenario") if getattr(args, flag)]
+    first = verdict.first_violation
+    if wanted and (first is None or first.trace is None):
+        print(f"no property is violated, so nothing was written to {wanted[0][1]}", file=sys.stderr)
+    elif first is not None and first.trace is not None:
+        if args.itf:
+            write(args.itf, to_itf(first.trace))
+        if args.scenario:
+            if subject.scenario is None:
+                raise InvalidInput(
+                    "Only traces of the Iceberg model can be scenarios", place=f"--scenario {args.scenario}"
+                )
+            write(args.scenario, subject.scenario(first.trace, f"{first.name} is violated"))
+    if args.report:
+        try:
+            page.write(args.report, verdict)
+        except OSError as error:
+            raise InvalidInput(f"The page cannot be written: {error.strerror}", place=args.report) from None
+
+
+def parameters_of(words: list[str]) -> dict[str, str]:
+    """The parameters that `--set NAME=VALUE` gives."""
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise InvalidInput(
+                "A parameter is NAME=VALUE", place=f"--set {word}", hint="for example --set num-writers=3"
+            )
+        found[name] = value
+    return found
+
+
+def _positive(word: str) -> int:
+    if not word.isdecimal() or int(word) < 1:
+        raise argparse.ArgumentTypeError(f"{word!r} is not a number from 1 on")
+    return int(word)
+
+
+def _list_parameters(name: str) -> int:
+    known: dict[str, Any] = {"iceberg": iceberg, "paimon": paimon}
+    if name not in known:
+        raise unknown("checker", "model", name, known, place=name)
+    out = console()
+    for parameter, text in known[name].parameter_help().items():
+        out.print(f"  {parameter:32} {text}", markup=False)
+    out.print("presets: " + ", ".join(known[name].PRESETS), markup=False)
+    return DONE

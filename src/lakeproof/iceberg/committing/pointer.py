@@ -1,0 +1,204 @@
+"""The table pointer: read, and swapped if nobody was faster.
+
+For a SQL catalog the pointer is one row, so the swap here is one conditional UPDATE of it: the exact metadata file that
+was read must still be the current one. PyIceberg's own `commit_table` (used for every other catalog) would load, copy
+and check the whole metadata again, which on a table of a thousand snapshots costs more than the rest of a commit.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.noop import NoopCatalog
+from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.io import load_file_io
+from pyiceberg.serializers import FromInputFile, ToOutputFile
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
+from pyiceberg.table.snapshots import MetadataLogEntry, Snapshot, SnapshotLogEntry
+from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, AssertTableUUID, SetSnapshotRefUpdate
+from pyiceberg.typedef import Identifier
+from sqlalchemy import bindparam, select, update
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
+
+from lakeproof.errors import CommitRejected
+from lakeproof.iceberg.failures import database_was_busy, swapping
+from lakeproof.iceberg.reading.lru import Recent
+
+KEPT_VERSIONS = 100
+_recent: Recent[TableMetadata] = Recent(64)
+# Of the tables' columns, not of the mapped class: its bookkeeping would cost more than the query.
+_TABLES: Any = IcebergTables.__table__
+_HERE = (
+    _TABLES.c.catalog_name == bindparam("of_catalog"),
+    _TABLES.c.table_namespace == bindparam("of_namespace"),
+    _TABLES.c.table_name == bindparam("of_name"),
+)
+_POINTER = select(_TABLES.c.metadata_location).where(*_HERE)
+_SWAP = (
+    update(_TABLES)
+    .where(*_HERE, _TABLES.c.metadata_location == bindparam("old_location"))
+    .values(metadata_location=bindparam("new_location"), previous_metadata_location=bindparam("old_location"))
+)
+
+
+def loaded(catalog: Catalog, name: Identifier) -> Table:
+    """The table at its newest metadata. Metadata files never change, so each is read once."""
+    if not isinstance(catalog, SqlCatalog):
+        return catalog.load_table(name)
+    location = _pointer(catalog, name)
+    if location is None:
+        raise NoSuchTableError(f"Table does not exist: {'.'.join(name)}")
+    bare = load_file_io(catalog.properties, location)
+    try:
+        metadata = _recent.get(location, lambda: FromInputFile.table_metadata(bare.new_input(location)))
+    except FileNotFoundError:  # dropped as an old version between our two looks
+        if _pointer(catalog, name) == location:
+            raise
+        return loaded(catalog, name)
+    io = load_file_io({**catalog.properties, **metadata.properties}, location)
+    return Table(tuple(name), metadata, location, io, catalog)
+
+
+def known(catalog: Catalog, name: Identifier) -> bool:
+    """Whether the catalog points to a table of that name; its metadata is not read."""
+    if isinstance(catalog, SqlCatalog):
+        return _pointer(catalog, name) is not None
+    return catalog.table_exists(name)
+
+
+def refreshed(table: Table) -> Table:
+    """The table at its newest metadata; the same object where nobody has changed it, or where no catalog has it."""
+    catalog = table.catalog
+    if type(catalog) is NoopCatalog:
+        return table
+    if isinstance(catalog, SqlCatalog) and _pointer(catalog, table.name()) == table.metadata_location:
+        return table
+    return loaded(catalog, table.name())
+
+
+def _pointer(catalog: SqlCatalog, name: Identifier) -> str | None:
+    """The metadata file that the catalog points to; a busy database is asked again."""
+    for attempt in range(5):
+        try:
+            with catalog.engine.connect() as connection:
+                return connection.scalar(_POINTER, _row(catalog, name))
+        except OperationalError as error:
+            if attempt == 4 or not database_was_busy(error):
+                raise
+    raise AssertionError("unreachable")
+
+
+class Staged(NamedTuple):
+    """A request that can be sent: the snapshot, and for SQL catalogs the metadata file to which the row shall point."""
+
+    snapshot: Snapshot
+    branch: str
+    head_id: int | None
+    metadata: TableMetadata | None = None
+    location: str = ""
+
+
+def stage(table: Table, snapshot: Snapshot, branch: str, head_id: int | None, written: list[str]) -> Staged:
+    """The request that makes the snapshot the branch's head; a metadata file of it is noted in `written`."""
+    if not isinstance(table.catalog, SqlCatalog):
+        return Staged(snapshot, branch, head_id)
+    metadata = with_snapshot(table, snapshot, branch)
+    version = metadata_version(table.metadata_location) + 1
+    location = table.location_provider().new_table_metadata_file_location(version)
+    written.append(location)
+    ToOutputFile.table_metadata(metadata, table.io.new_output(location))
+    return Staged(snapshot, branch, head_id, metadata, location)
+
+
+def swap(table: Table, staged: Staged) -> Table:
+    """The table with the snapshot as the branch's head.
+
+    `CommitRejected`: somebody was faster, and this request will never do anything. `InvalidInput`: the catalog turned
+    it down. Anything else that is raised says nothing about whether it happened.
+    """
+    place = f"table {'.'.join(table.name())}"
+    if isinstance(table.catalog, SqlCatalog):
+        return _swap_row(table, table.catalog, staged, place)
+    branch, snapshot = staged.branch, staged.snapshot
+    requirements = (
+        AssertTableUUID(uuid=table.metadata.table_uuid),
+        AssertRefSnapshotId.model_validate({"ref": branch, "snapshot-id": staged.head_id}),
+    )
+    ref = _ref(table.metadata, snapshot, branch).model_dump(by_alias=True, exclude_none=True)
+    updates = (AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate.model_validate({"ref-name": branch, **ref}))
+    with swapping(place):
+        answer = table.catalog.commit_table(table, requirements, updates)
+    return _table_at(table, answer.metadata, answer.metadata_location)
+
+
+def with_snapshot(table: Table, snapshot: Snapshot, branch: str) -> TableMetadata:
+    """The table's metadata with one more snapshot."""
+    old = table.metadata
+    previous = MetadataLogEntry.model_validate(
+        {"metadata-file": table.metadata_location, "timestamp-ms": old.last_updated_ms}
+    )
+    kept = max(1, int(old.properties.get("write.metadata.previous-versions-max", KEPT_VERSIONS)))
+    changes: dict[str, Any] = {
+        "last_updated_ms": snapshot.timestamp_ms,
+        "snapshots": [*old.snapshots, snapshot],
+        "refs": {**old.refs, branch: _ref(old, snapshot, branch)},
+        "metadata_log": [*old.metadata_log, previous][-kept:],
+    }
+    if old.format_version > 1:
+        changes["last_sequence_number"] = snapshot.sequence_number
+    if branch == MAIN_BRANCH:
+        logged = {"snapshot-id": snapshot.snapshot_id, "timestamp-ms": snapshot.timestamp_ms}
+        changes["current_snapshot_id"] = snapshot.snapshot_id
+        changes["snapshot_log"] = [*old.snapshot_log, SnapshotLogEntry.model_validate(logged)]
+    return old.model_copy(update=changes)
+
+
+def _ref(metadata: TableMetadata, snapshot: Snapshot, branch: str) -> SnapshotRef:
+    """The branch at its new head, with its retention kept."""
+    old = metadata.refs.get(branch)
+    if old is not None:
+        return old.model_copy(update={"snapshot_id": snapshot.snapshot_id})
+    return SnapshotRef.model_validate({"snapshot-id": snapshot.snapshot_id, "type": SnapshotRefType.BRANCH})
+
+
+def _swap_row(table: Table, catalog: SqlCatalog, staged: Staged, place: str) -> Table:
+    metadata, location = staged.metadata, staged.location
+    assert metadata is not None
+    values = {"new_location": location, "old_location": table.metadata_location}
+    with swapping(place), Session(catalog.engine) as session:
+        swapped: Any = session.execute(_SWAP, {**_row(catalog, table.name()), **values})
+        if swapped.rowcount < 1:
+            raise CommitRejected(f"{place}: somebody else swapped the table pointer first")
+        session.commit()
+    _recent.get(location, lambda: metadata)
+    _drop_old_versions(table, metadata)
+    return _table_at(table, metadata, location)
+
+
+def _row(catalog: SqlCatalog, name: Identifier) -> dict[str, str]:
+    return {"of_catalog": catalog.name, "of_namespace": ".".join(name[:-1]), "of_name": name[-1]}
+
+
+def _drop_old_versions(table: Table, metadata: TableMetadata) -> None:
+    if metadata.properties.get("write.metadata.delete-after-commit.enabled", "false").lower() == "true":
+        logged = {entry.metadata_file for entry in metadata.metadata_log}
+        for entry in table.metadata.metadata_log:
+            if entry.metadata_file not in logged:
+                with suppress(Exception):  # gone before, or it stays: the commit has happened
+                    table.io.delete(entry.metadata_file)
+
+
+def _table_at(table: Table, metadata: TableMetadata, location: str) -> Table:
+    return Table(table.name(), metadata, location, table.io, table.catalog)
+
+
+def metadata_version(location: str) -> int:
+    """The number that a metadata file's name begins with; -1 for names of other shapes."""
+    number = location.rpartition("/")[2].partition("-")[0]
+    return int(number) if number.isdigit() else -1

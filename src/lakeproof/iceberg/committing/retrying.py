@@ -1,0 +1,74 @@
+"""A change of metadata alone is made again on the newest metadata until it wins its swap, is refused, or time is over.
+
+An ALTER, a tag or an expiry waits for a busy catalog as long as an INSERT does (`commit.retry.*`).
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar, cast
+
+from pyiceberg.table import Table
+from pyiceberg.table.update import AssertTableUUID, TableRequirement, TableUpdate, ValidatableTableRequirement
+
+from lakeproof.errors import CommitRejected, InvalidInput, Unavailable
+from lakeproof.iceberg.committing.pointer import refreshed
+from lakeproof.iceberg.failures import database_was_busy, spoken, swapping
+
+T = TypeVar("T")
+Requirement = TableRequirement | ValidatableTableRequirement
+
+
+def change_metadata(table: Table, change: Callable[[Table], T]) -> T:
+    """What `change` gives for the newest metadata; it is called again after every lost swap."""
+    place = f"table {'.'.join(table.name())}"
+
+    return until_swapped(place, table.properties, lambda: change(same_table(table, refreshed(table))))
+
+
+def same_table(table: Table, newest: Table) -> Table:
+    """The newest metadata, if it is that of the same table: a name may have come to mean another."""
+    if newest.metadata.table_uuid != table.metadata.table_uuid:
+        place = f"table {'.'.join(table.name())}"
+        raise InvalidInput("the table was dropped and made anew meanwhile", place=place)
+    return newest
+
+
+def commit_updates(table: Table, requirements: Sequence[Requirement], updates: Sequence[TableUpdate]) -> Table:
+    """The table after these updates; `requirements` are asked besides that it is still the same table."""
+    same = AssertTableUUID(uuid=table.metadata.table_uuid)
+    asked = cast(tuple[TableRequirement, ...], (same, *requirements))
+    with swapping(f"table {'.'.join(table.name())}"):
+        answer = table.catalog.commit_table(table, asked, tuple(updates))
+    return Table(table.name(), answer.metadata, answer.metadata_location, table.io, table.catalog)
+
+
+def until_swapped(place: str, properties: Mapping[str, str], change: Callable[[], T]) -> T:
+    """What `change` gives, tried again after every lost swap (`CommitRejected`); other errors are one sentence."""
+    retries = properties.get("commit.retry.num-retries")
+    most = None if retries is None else int(retries)
+    deadline = time.monotonic() + _ms(properties, "total-timeout-ms", 1_800_000) / 1000
+    lost = 0
+    while True:
+        try:
+            with spoken(place):
+                return change()
+        except (CommitRejected, Unavailable) as error:
+            if isinstance(error, Unavailable) and not database_was_busy(error.__cause__ or error):
+                raise
+            lost += 1
+            if (most is not None and lost > most) or time.monotonic() > deadline:
+                raise
+        time.sleep(wait_ms(properties, lost) / 1000)
+
+
+def wait_ms(properties: Mapping[str, str], lost: int) -> float:
+    """Longer after each lost swap, but no more than 16 times; never in step with the others."""
+    shortest, longest = _ms(properties, "min-wait-ms", 100), _ms(properties, "max-wait-ms", 60_000)
+    return float(min(longest, shortest * 2.0 ** min(lost, 4)) * random.uniform(0.1, 0.5))
+
+
+def _ms(properties: Mapping[str, str], name: str, default: int) -> int:
+    return int(properties.get(f"commit.retry.{name}", default))

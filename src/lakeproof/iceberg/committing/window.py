@@ -1,0 +1,195 @@
+"""The commit window of a real table, as values of `format/`: only the parts that the asked checks need are loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from pyiceberg.manifest import ManifestContent, ManifestFile
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot as IcebergSnapshot
+
+from lakeproof.commit.checks import Part
+from lakeproof.format import (
+    DataFile,
+    DeleteContent,
+    DeleteFile,
+    Lineage,
+    Operation,
+    Rows,
+    Snapshot,
+    lineage,
+    row_set,
+    rows_of,
+)
+from lakeproof.iceberg.committing.command_record import COMMAND_ID
+from lakeproof.iceberg.committing.mappings import MAPPING_KEY, read_mapping
+from lakeproof.iceberg.committing.values import bounds_of_columns, column_name, data_file_values, partition_values
+from lakeproof.iceberg.reading.avro import read_header
+from lakeproof.iceberg.reading.delete_files import read_positions
+from lakeproof.iceberg.reading.lru import Recent
+from lakeproof.iceberg.reading.manifest_cache import ManifestCache, manifests_of, shared_cache
+from lakeproof.iceberg.reading.matching_deletes import delete_table
+from lakeproof.iceberg.reading.segments import Picked, rows_of_spans
+
+ADDED, DELETED = 1, 2
+PARENT = "parent-snapshot-id"
+_headers: Recent[bytes] = Recent(256)
+
+
+def unseen_snapshots(table: Table, *, scan_snapshot: int | None, head_snapshot: int | None) -> Lineage:
+    """The ids after the scan snapshot up to the head, oldest first.
+
+    Where the line of parents ends, the manifest list of the last snapshot is asked what it was written on: an expiry by
+    PyIceberg says of the children of expired snapshots that they have no parent.
+    """
+    snapshots = {each.snapshot_id: each for each in table.metadata.snapshots}
+    parents = {number: each.parent_snapshot_id for number, each in snapshots.items()}
+    found = lineage(parents, scan_snapshot=scan_snapshot, head_snapshot=head_snapshot)
+    oldest = found.unseen[0] if found.unseen else None
+    if oldest is None or parents[oldest] is not None:
+        return found
+    try:
+        parents[oldest] = written_on(table, snapshots[oldest])
+    except (FileNotFoundError, ValueError, IndexError):  # expired just now, or damaged: nobody can tell
+        return found._replace(missing=oldest)
+    return lineage(parents, scan_snapshot=scan_snapshot, head_snapshot=head_snapshot)
+
+
+def written_on(table: Table, snapshot: IcebergSnapshot) -> int | None:
+    """The snapshot that was the head when this one was made, by the words of its own manifest list."""
+    if snapshot.sequence_number == 1:
+        return None  # nobody was there before
+    path = snapshot.manifest_list
+    said = _headers.get(path, lambda: read_header(_content(table, path)).metadata.get(PARENT, b"null"))
+    return None if said == b"null" else int(said)
+
+
+def _content(table: Table, path: str) -> bytes:
+    with table.io.new_input(path).open() as stream:
+        return stream.read()
+
+
+def load_window(
+    table: Table,
+    unseen: Sequence[int],
+    needs: Part,
+    *,
+    columns: Sequence[str] = (),
+    cache: ManifestCache | None = None,
+) -> tuple[Snapshot, ...]:
+    """These snapshots, with what `needs` says and the bounds of these columns; `FileNotFoundError`: one was expired."""
+    return tuple(load_snapshot(table, number, needs, columns=columns, cache=cache) for number in unseen)
+
+
+def load_snapshot(
+    table: Table,
+    snapshot_id: int,
+    needs: Part,
+    *,
+    columns: Sequence[str] = (),
+    cache: ManifestCache | None = None,
+) -> Snapshot:
+    """What one commit did to the table."""
+    found = table.snapshot_by_id(snapshot_id)
+    assert found is not None
+    said = dict(found.summary.additional_properties) if found.summary else {}
+    value = Snapshot(
+        snapshot_id=snapshot_id,
+        sequence_number=found.sequence_number or 0,
+        operation=Operation(found.summary.operation.value if found.summary else "overwrite"),
+        parent_id=found.parent_snapshot_id,
+        command_id=said.get(COMMAND_ID, ""),
+    )
+    if not any(needs):
+        return value
+    loader = _Loader(table, found, cache or shared_cache(), columns)
+    if needs.added_data_files or needs.removed_data_files:
+        value = value._replace(
+            added_data_files=loader.data_files(ADDED),
+            removed_data_files=loader.data_files(DELETED),
+            removed_delete_files=loader.delete_files(DELETED, read=False),
+            mapping=read_mapping(table.io, said[MAPPING_KEY]) if said.get(MAPPING_KEY) else None,
+        )
+    if needs.added_delete_files:
+        value = value._replace(added_delete_files=loader.delete_files(ADDED))
+    return value
+
+
+def removed_delete_files(table: Table, snapshot_id: int, *, cache: ManifestCache | None = None) -> frozenset[str]:
+    """The delete files that one commit took out of the table, by path."""
+    found = table.snapshot_by_id(snapshot_id)
+    assert found is not None
+    picked = _Loader(table, found, cache or shared_cache(), ())._picked(ManifestContent.DELETES, DELETED)
+    return frozenset(row["path"] for each in picked for row in delete_table([each]).to_pylist())
+
+
+class _Loader:
+    """The entries that one snapshot itself added or deleted: they are in manifests that it wrote."""
+
+    def __init__(self, table: Table, snapshot: IcebergSnapshot, cache: ManifestCache, columns: Sequence[str]) -> None:
+        self.table, self.snapshot, self.cache, self.columns = table, snapshot, cache, columns
+        self.manifests: list[ManifestFile] = [
+            m for m in manifests_of(table.io, snapshot) if m.added_snapshot_id == snapshot.snapshot_id
+        ]
+
+    def _picked(self, content: ManifestContent, status: int) -> list[Picked]:
+        manifests = [m for m in self.manifests if m.content == content]
+        picked = []
+        for segment, spans in self.cache.load(self.table.io, manifests):
+            mine = (segment.numpy("status") == status) & (segment.snapshot_id == self.snapshot.snapshot_id)
+            rows = np.flatnonzero(mine & rows_of_spans(segment, spans))
+            if len(rows):
+                picked.append(Picked(segment, rows, spans[0].manifest.partition_spec_id))
+        return picked
+
+    def data_files(self, status: int) -> tuple[DataFile, ...]:
+        """The data files with that status."""
+        return tuple(data_file_values(self.table, self._picked(ManifestContent.DATA, status), self.columns))
+
+    def delete_files(self, status: int, *, read: bool = True) -> tuple[DeleteFile, ...]:
+        """The delete files with that status; `read` opens them for their positions."""
+        return delete_file_values(self.table, self._picked(ManifestContent.DELETES, status), read=read)
+
+
+def delete_file_values(table: Table, picked: Sequence[Picked], *, read: bool) -> tuple[DeleteFile, ...]:
+    """Delete files as values; `read` opens them for their positions, else only the data file that they name is told."""
+    found = []
+    for each in picked:
+        described = delete_table([each]).to_pylist()
+        ids = {number for row in described for number in row["equality_ids"] or ()}
+        bounds = bounds_of_columns(table, each, sorted(ids))
+        for at, (row, partition) in enumerate(zip(described, partition_values(table, each), strict=True)):
+            content = _CONTENTS[row["content"]]
+            found.append(
+                DeleteFile(
+                    path=row["path"],
+                    content=content,
+                    partition=partition,
+                    spec_id=each.spec_id,
+                    sequence_number=row["data_sequence_number"],
+                    positions=_rows(table, row, read=read) if content is not DeleteContent.EQUALITY else None,
+                    equality_columns=tuple(column_name(table.schema(), i) for i in row["equality_ids"] or ()),
+                    equality_values=None if content is DeleteContent.EQUALITY else (),
+                    bounds=tuple(bounds[number][at] for number in row["equality_ids"] or () if number in bounds),
+                )
+            )
+    return tuple(found)
+
+
+_CONTENTS = {
+    "position": DeleteContent.POSITIONS,
+    "deletion-vector": DeleteContent.VECTOR,
+    "equality": DeleteContent.EQUALITY,
+}
+
+
+def _rows(table: Table, row: dict[str, str | None], *, read: bool) -> Rows | None:
+    named = row["referenced_file"]
+    if not read:
+        return None if named is None else ((named, 1),)
+    path, kind = row["path"], row["format"]
+    assert path is not None
+    assert kind is not None
+    found = read_positions(table.io, path, kind)
+    return rows_of((data, row_set(positions)) for data, positions in found.items() if named in (None, data))

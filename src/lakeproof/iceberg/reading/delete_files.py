@@ -1,0 +1,130 @@
+"""Position deletes are written and read; deletion vectors and equality deletes are read."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+from pyiceberg.conversions import to_bytes
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.table import Table
+from pyiceberg.table.deletion_vector import deletion_vectors_from_puffin_file
+from pyiceberg.table.puffin import PuffinFile
+from pyiceberg.typedef import Record
+from pyiceberg.types import LongType
+
+from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.reading.lru import Recent
+
+PATH_FIELD, POSITION_FIELD = 2147483546, 2147483545
+SCHEMA = pa.schema(
+    [
+        pa.field("file_path", pa.dictionary(pa.int32(), pa.string()), False, {"PARQUET:field_id": str(PATH_FIELD)}),
+        pa.field("pos", pa.int64(), False, {"PARQUET:field_id": str(POSITION_FIELD)}),
+    ]
+)
+Positions = npt.NDArray[np.int64]
+# Neighbouring positions differ by little, and the path is one. Other readers need not hear of our dictionary.
+_AS_WRITTEN: dict[str, Any] = {
+    "compression": "zstd",
+    "use_dictionary": ["file_path"],
+    "column_encoding": {"pos": "DELTA_BINARY_PACKED"},
+    "store_schema": False,
+}
+_recent_positions: Recent[dict[str, Positions]] = Recent(256)
+
+
+def write_position_deletes(
+    table: Table, path: str, positions: Positions, *, partition: tuple[Any, ...] = (), spec_id: int = 0
+) -> DataFile:
+    """A delete file that names rows of one data file: sorted, with exact bounds, in the data file's partition."""
+    rows = np.unique(np.asarray(positions, np.int64))
+    target = table.location_provider().new_data_location(f"{uuid.uuid4()}-deletes.parquet")
+    names = pa.DictionaryArray.from_arrays(np.zeros(len(rows), np.int32), pa.array([path]))
+    with spoken(f"file {target}"), table.io.new_output(target).create() as stream:
+        pq.write_table(pa.Table.from_arrays([names, pa.array(rows)], schema=SCHEMA), stream, **_AS_WRITTEN)
+    _recent_positions.get(target, lambda: {path: rows})
+    with table.io.new_input(target).open() as stream:
+        size = stream.seek(0, 2)
+    ends = [to_bytes(LongType(), int(row)) for row in (rows[0], rows[-1])]
+    file = DataFile.from_args(
+        content=DataFileContent.POSITION_DELETES,
+        file_path=target,
+        file_format=FileFormat.PARQUET,
+        partition=Record(*partition),
+        record_count=len(rows),
+        file_size_in_bytes=size,
+        column_sizes={},
+        value_counts={PATH_FIELD: len(rows), POSITION_FIELD: len(rows)},
+        null_value_counts={PATH_FIELD: 0, POSITION_FIELD: 0},
+        nan_value_counts={},
+        # Equal path bounds, in full, tell every engine that this file belongs to one data file.
+        lower_bounds={PATH_FIELD: path.encode(), POSITION_FIELD: ends[0]},
+        upper_bounds={PATH_FIELD: path.encode(), POSITION_FIELD: ends[1]},
+    )
+    file.spec_id = spec_id
+    return file
+
+
+def deleted_positions(table: Table, delete_files: pa.Table) -> dict[str, Positions]:
+    """The deleted positions by data file, ascending, of the position deletes and vectors of a plan's `delete_files`."""
+    found: dict[str, list[Positions]] = {}
+    for row in delete_files.select(["path", "content", "format", "referenced_file"]).to_pylist():
+        if row["content"] != "equality":
+            for path, positions in read_positions(table.io, row["path"], row["format"]).items():
+                if row["referenced_file"] in (None, path):  # one Puffin file may hold vectors of several data files
+                    found.setdefault(path, []).append(positions)
+    return {path: parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts)) for path, parts in found.items()}
+
+
+def read_positions(io: FileIO, path: str, file_format: str) -> dict[str, Positions]:
+    """The positions that one delete file names, by data file."""
+    with spoken(f"file {path}"):
+        # Every validation of a commit window asks for the same few.
+        return _recent_positions.get(path, lambda: _positions_at(io, path, file_format.upper()))
+
+
+def _positions_at(io: FileIO, path: str, file_format: str) -> dict[str, Positions]:
+    with io.new_input(path).open() as stream:
+        if file_format == "PUFFIN":
+            vectors = deletion_vectors_from_puffin_file(PuffinFile(bytes(stream.read())))
+            return {each.referenced_data_file: each.to_vector().to_numpy() for each in vectors}
+        if file_format == "ORC":
+            table = orc.ORCFile(pa.BufferReader(stream.read())).read(columns=["file_path", "pos"])
+        elif file_format == "PARQUET":
+            read = {"columns": ["file_path", "pos"], "partitioning": None, "read_dictionary": ["file_path"]}
+            table = pq.read_table(pa.BufferReader(stream.read()), **read)
+        else:
+            raise ValueError(f"delete files of format {file_format} cannot be read")
+    return grouped(table["file_path"], table["pos"])
+
+
+def grouped(paths: pa.ChunkedArray, positions: pa.ChunkedArray) -> dict[str, Positions]:
+    """Positions by path, ascending."""
+    whole = paths.combine_chunks()
+    encoded = whole if pa.types.is_dictionary(whole.type) else pc.dictionary_encode(whole)
+    codes, rows = np.asarray(encoded.indices), positions.to_numpy()
+    if len(encoded.dictionary) == 1 and bool(np.all(rows[1:] > rows[:-1])):  # of one data file, sorted: the usual case
+        return {encoded.dictionary[0].as_py(): rows}
+    order = np.lexsort((rows, codes))
+    cuts = np.flatnonzero(np.diff(codes[order])) + 1
+    names = encoded.dictionary.to_pylist()
+    return {names[codes[part[0]]]: rows[part] for part in np.split(order, cuts) if len(part)}
+
+
+def read_equality_deletes(table: Table, path: str, equality_ids: Iterable[int]) -> pa.Table:
+    """The deleted values of an equality delete file: a column per equality field, named as the schema names it now."""
+    with spoken(f"file {path}"), table.io.new_input(path).open() as stream:
+        found = pq.read_table(pa.BufferReader(stream.read()), partitioning=None)
+    wanted = list(equality_ids)
+    by_id = {int((field.metadata or {}).get(b"PARQUET:field_id", b"-1")): field.name for field in found.schema}
+    names = [table.schema().find_column_name(number) or by_id[number] for number in wanted]
+    return found.select([by_id.get(number, names[at]) for at, number in enumerate(wanted)]).rename_columns(names)

@@ -1,0 +1,1 @@
+"""Tables as the catalog knows them: made, found, changed, dropped, described."""

@@ -1,0 +1,223 @@
+"""Schema, partitioning and properties change; the files that are there stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.update.schema import UpdateSchema
+from pyiceberg.table.update.spec import UpdateSpec
+from pyiceberg.transforms import parse_transform
+from pyiceberg.types import IcebergType, PrimitiveType
+
+from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.committing.retrying import change_metadata
+from lakeproof.iceberg.failures import swapping
+from lakeproof.iceberg.tables.column_dependencies import DEPENDENCIES_PROPERTY, check_dependencies, parse_dependencies
+from lakeproof.iceberg.tables.properties import check_properties
+from lakeproof.iceberg.tables.tables import PartitionBy, find_column, name_parts, partition_field_name
+
+
+class AddColumn(NamedTuple):
+    """A new optional column, last in its struct unless placed; `name` is dotted inside structs."""
+
+    name: str
+    type: IcebergType
+    doc: str | None = None
+    first: bool = False
+    after: str | None = None
+
+
+class RenameColumn(NamedTuple):
+    """The column has another last name; its id stays."""
+
+    name: str
+    new_name: str
+
+
+class DropColumn(NamedTuple):
+    """The column is gone from the schema; its data stays in old files, unread."""
+
+    name: str
+
+
+class WidenColumn(NamedTuple):
+    """int to long, float to double, or a decimal of more digits."""
+
+    name: str
+    type: PrimitiveType
+
+
+class MoveColumn(NamedTuple):
+    """The column is first in its struct, or after another."""
+
+    name: str
+    first: bool = False
+    after: str | None = None
+
+
+class CommentColumn(NamedTuple):
+    """The column has another comment, or may be null from now on."""
+
+    name: str
+    doc: str | None = None
+    make_optional: bool = False
+
+
+SchemaChange = AddColumn | RenameColumn | DropColumn | WidenColumn | MoveColumn | CommentColumn
+
+
+class DropPartition(NamedTuple):
+    """The partition field, named as in the spec or by its column and transform, is no longer used for new files."""
+
+    field: PartitionBy
+
+
+PartitionChange = PartitionBy | DropPartition
+
+
+def alter_schema(table: Table, changes: Iterable[SchemaChange]) -> Table:
+    """The table with all changes, as one new schema."""
+    listed = list(changes)
+
+    def apply(fresh: Table) -> None:
+        _guard(fresh, listed)
+        with fresh.update_schema(allow_incompatible_changes=False, case_sensitive=False) as update:
+            for change in listed:
+                _apply(update, change)
+
+    return _committed(table, apply)
+
+
+def alter_partitions(table: Table, changes: Iterable[PartitionChange]) -> Table:
+    """The table with a new partition spec; files of older specs stay as they are."""
+    listed = list(changes)
+
+    def apply(fresh: Table) -> None:
+        with fresh.update_spec(case_sensitive=False) as update:
+            for change in listed:
+                _repartition(fresh, update, change)
+
+    return _committed(table, apply)
+
+
+def alter_properties(table: Table, set_: Mapping[str, str] | None = None, *, remove: Iterable[str] = ()) -> Table:
+    """The table with these properties set and those gone; removing one that is not there is no error."""
+    removed = [name for name in remove if name in table.properties]
+    if (set_ or {}).get("format-version", "2") not in ("1", "2"):
+        raise InvalidInput("tables can be upgraded to format version 2 at most", place=_place(table))
+    check_properties(set_ or {}, _place(table))
+    if text := (set_ or {}).get(DEPENDENCIES_PROPERTY):
+        check_dependencies(text, table.schema(), place=_place(table))
+
+    def apply(fresh: Table) -> None:
+        with fresh.transaction() as transaction:
+            if removed:
+                transaction.remove_properties(*removed)
+            if set_:
+                _set(transaction, dict(set_))
+
+    return _committed(table, apply)
+
+
+def _set(transaction: object, properties: dict[str, str]) -> None:
+    version = properties.pop("format-version", None)
+    if version is not None:
+        transaction.upgrade_table_version(int(version))  # type: ignore[attr-defined]
+    if properties:
+        transaction.set_properties(properties)  # type: ignore[attr-defined]
+
+
+def _committed(table: Table, apply: Callable[[Table], None]) -> Table:
+    """Metadata changes are made again on the newest metadata when somebody was faster."""
+
+    def change(fresh: Table) -> Table:
+        with swapping(_place(table)):
+            apply(fresh)  # PyIceberg puts what it committed into the table that it was given
+        return fresh
+
+    return change_metadata(table, change)
+
+
+def _guard(table: Table, changes: Iterable[SchemaChange]) -> None:
+    """Columns that something else names cannot go."""
+    schema, place = table.schema(), _place(table)
+    for change in changes:
+        if isinstance(change, AddColumn):
+            continue
+        name = ".".join(name_parts(change.name))
+        field = find_column(schema, name, place)
+        if isinstance(change, DropColumn):
+            sources = {part.source_id for part in table.spec().fields}
+            if field.field_id in sources:
+                raise InvalidInput(
+                    f"`{change.name}` is a partition column", place=place, hint="drop the partition field first"
+                )
+        if isinstance(change, DropColumn | RenameColumn):
+            _guard_dependencies(table, schema, name, place)
+
+
+def _guard_dependencies(table: Table, schema: Schema, column: str, place: str) -> None:
+    for dependency in parse_dependencies(table.properties.get(DEPENDENCIES_PROPERTY, "")):
+        if column.lower() in (dependency.source.lower(), dependency.destination.lower()):
+            raise InvalidInput(
+                f"`{column}` is part of the column dependency `{dependency}`",
+                place=place,
+                hint=f"change the table property {DEPENDENCIES_PROPERTY} first",
+            )
+
+
+def _apply(update: UpdateSchema, change: SchemaChange) -> None:
+    path = name_parts(change.name)
+    match change:
+        case AddColumn(_, kind, doc, first, after):
+            update.add_column(path, kind, doc)
+            _move(update, path, first=first, after=after)
+        case RenameColumn(_, new_name):
+            update.rename_column(path, name_parts(new_name)[-1])
+        case DropColumn():
+            update.delete_column(path)
+        case WidenColumn(_, kind):
+            update.update_column(path, field_type=kind)
+        case MoveColumn(_, first, after):
+            _move(update, path, first=first, after=after)
+        case CommentColumn(_, doc, make_optional):
+            update.update_column(path, doc=doc, required=False if make_optional else None)
+
+
+def _move(update: UpdateSchema, path: tuple[str, ...], *, first: bool, after: str | None) -> None:
+    if first:
+        update.move_first(path)
+    elif after is not None:
+        update.move_after(path, (*path[:-1], name_parts(after)[-1]))
+
+
+def _repartition(table: Table, update: UpdateSpec, change: PartitionChange) -> None:
+    if isinstance(change, DropPartition):
+        update.remove_field(_field_name(table, change.field))
+        return
+    column = table.schema().find_column_name(find_column(table.schema(), change.column, _place(table)).field_id)
+    assert column is not None
+    transform = parse_transform(change.transform)
+    update.add_field(column, transform, change.name or partition_field_name(column, str(transform)))
+
+
+def _field_name(table: Table, wanted: PartitionBy) -> str:
+    for field in table.spec().fields:
+        source = table.schema().find_column_name(field.source_id) or ""
+        same = source.lower() == wanted.column.lower() and str(field.transform) == str(
+            parse_transform(wanted.transform)
+        )
+        if same or field.name.lower() == (wanted.name or wanted.column).lower():
+            return field.name
+    raise InvalidInput(
+        f"there is no partition field {wanted.transform} of `{wanted.column}`",
+        place=_place(table),
+        hint=f"partition fields: {', '.join(field.name for field in table.spec().fields) or 'none'}",
+    )
+
+
+def _place(table: Table) -> str:
+    return f"table {'.'.join(table.name())}"

@@ -1,0 +1,160 @@
+"""Branches, tags, rollback, and which snapshot a name or an instant means."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.snapshots import Snapshot, ancestors_of
+from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
+
+from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.committing.retrying import change_metadata, commit_updates
+
+
+def create_branch(table: Table, name: str, snapshot_id: int | None = None, **retention: int) -> Table:
+    """A branch at a snapshot (`None`: the current one); `retention` may hold `max_ref_age_ms` and the like."""
+    return _create(table, name, "branch", snapshot_id, retention)
+
+
+def create_tag(table: Table, name: str, snapshot_id: int | None = None, **retention: int) -> Table:
+    """A tag at a snapshot (`None`: the current one)."""
+    return _create(table, name, "tag", snapshot_id, retention)
+
+
+def drop_ref(table: Table, name: str, *, kind: str, if_exists: bool = False) -> Table:
+    """The branch or tag is gone; its snapshots stay until they are expired."""
+    if name == MAIN_BRANCH:
+        raise InvalidInput("the branch `main` cannot be dropped", place=_place(table))
+
+    def change(newest: Table) -> Table:
+        ref = newest.metadata.refs.get(name)
+        if ref is None or ref.snapshot_ref_type.value != kind:
+            if if_exists:
+                return newest
+            raise InvalidInput(f"there is no {kind} `{name}`", place=_place(table), hint=_known(newest, kind))
+        return _commit(newest, name, RemoveSnapshotRefUpdate.model_validate({"ref-name": name}))
+
+    return change_metadata(table, change)
+
+
+def set_current_snapshot(table: Table, snapshot_id: int) -> Table:
+    """`main` is at that snapshot, whichever it is."""
+    return change_metadata(table, lambda newest: _move(newest, snapshot_id))
+
+
+def rollback_to_snapshot(table: Table, snapshot_id: int) -> Table:
+    """`main` is back at one of its own ancestors."""
+
+    def change(newest: Table) -> Table:
+        _known_snapshot(newest, snapshot_id)
+        if snapshot_id not in {snapshot.snapshot_id for snapshot in ancestors(newest)}:
+            raise InvalidInput(
+                f"snapshot {snapshot_id} is not an ancestor of the current one",
+                place=_place(table),
+                hint="set_current_snapshot moves to any snapshot",
+            )
+        return _move(newest, snapshot_id)
+
+    return change_metadata(table, change)
+
+
+def rollback_to_timestamp(table: Table, timestamp_ms: int) -> Table:
+    """`main` is back at the newest of its ancestors at or before the instant."""
+    return change_metadata(table, lambda newest: _move(newest, snapshot_as_of(newest, timestamp_ms).snapshot_id))
+
+
+def ancestors(table: Table, snapshot_id: int | None = None) -> list[Snapshot]:
+    """The snapshot (`None`: the current one) and its ancestors, newest first."""
+    start = table.current_snapshot() if snapshot_id is None else table.snapshot_by_id(snapshot_id)
+    return list(ancestors_of(start, table.metadata))
+
+
+def snapshot_as_of(table: Table, timestamp_ms: int) -> Snapshot:
+    """The snapshot that was current at that instant: the newest entry of the table's log at or before it."""
+    log = table.metadata.snapshot_log
+    for entry in reversed(log):
+        if entry.timestamp_ms <= timestamp_ms:
+            snapshot = table.snapshot_by_id(entry.snapshot_id)
+            if snapshot is None:
+                raise InvalidInput(
+                    f"the snapshot of {_worded(timestamp_ms)} was expired", place=_place(table), hint=_first(table)
+                )
+            return snapshot
+    raise InvalidInput(f"the table had no snapshot at {_worded(timestamp_ms)}", place=_place(table), hint=_first(table))
+
+
+def snapshot_of_version(table: Table, version: str | int) -> Snapshot:
+    """The snapshot that `version as of` means: an id, a branch or a tag."""
+    ref = table.metadata.refs.get(str(version))
+    number = ref.snapshot_id if ref is not None else int(version) if str(version).isdigit() else None
+    found = None if number is None else table.snapshot_by_id(number)
+    if found is None:
+        known = ", ".join(sorted(table.metadata.refs)) or "none"
+        raise InvalidInput(
+            f"there is no snapshot, branch or tag `{version}`", place=_place(table), hint=f"branches and tags: {known}"
+        )
+    return found
+
+
+def _create(table: Table, name: str, kind: str, snapshot_id: int | None, retention: dict[str, int]) -> Table:
+    current = table.current_snapshot()
+    if snapshot_id is None:
+        if current is None:
+            raise InvalidInput(f"an empty table cannot have a {kind}", place=_place(table), hint="insert first")
+        snapshot_id = current.snapshot_id
+    fields = {key.replace("_", "-"): value for key, value in retention.items()}
+    update = {"ref-name": name, "type": kind, "snapshot-id": snapshot_id, **fields}
+
+    def change(newest: Table) -> Table:
+        _known_snapshot(newest, snapshot_id)
+        if name in newest.metadata.refs:
+            raise InvalidInput(f"there is already a branch or tag `{name}`", place=_place(table))
+        return _commit(newest, name, SetSnapshotRefUpdate.model_validate(update))
+
+    return change_metadata(table, change)
+
+
+def _move(table: Table, snapshot_id: int) -> Table:
+    _known_snapshot(table, snapshot_id)
+    ref = table.metadata.refs.get(MAIN_BRANCH)
+    kept = ref.model_dump(by_alias=True, exclude_none=True) if ref is not None else {"type": "branch"}
+    update = {**kept, "ref-name": MAIN_BRANCH, "snapshot-id": snapshot_id}
+    return _commit(table, MAIN_BRANCH, SetSnapshotRefUpdate.model_validate(update))
+
+
+def _commit(table: Table, name: str, update: Any) -> Table:
+    """The ref must stand where it stood in this metadata."""
+    ref = table.metadata.refs.get(name)
+    stands = AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": None if ref is None else ref.snapshot_id})
+    return commit_updates(table, [stands], [update])
+
+
+def _known_snapshot(table: Table, snapshot_id: int) -> None:
+    if table.snapshot_by_id(snapshot_id) is None:
+        raise InvalidInput(
+            f"there is no snapshot {snapshot_id}", place=_place(table), hint="see the table's `$snapshots`"
+        )
+
+
+def _known(table: Table, kind: str) -> str:
+    names = [name for name, ref in table.metadata.refs.items() if ref.snapshot_ref_type.value == kind]
+    return f"known: {', '.join(sorted(names)) or 'none'}"
+
+
+def _first(table: Table) -> str:
+    if not table.metadata.snapshots:
+        return "the table has no snapshot yet"
+    first = min(table.metadata.snapshots, key=lambda snapshot: snapshot.timestamp_ms)
+    made = f"{_worded(first.timestamp_ms)} (epoch millis {first.timestamp_ms})"
+    return f"the first snapshot is {first.snapshot_id}, made at {made}"
+
+
+def _worded(timestamp_ms: int) -> str:
+    return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(sep=" ", timespec="milliseconds")
+
+
+def _place(table: Table) -> str:
+    return f"table {'.'.join(table.name())}"

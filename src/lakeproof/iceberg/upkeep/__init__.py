@@ -1,0 +1,1 @@
+"""Expiry, orphan removal, manifest rewrites, and files taken into a table."""

@@ -1,0 +1,140 @@
+"""Files in the table's own folders that nothing names: leftovers of killed writers.
+
+Only the table's data and metadata folders are looked at, and in them only files that are younger than the table itself:
+a `path` option may name a folder that already held files, and those are not ours.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.table import Table
+
+from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.committing.commit import remove_files
+from lakeproof.iceberg.committing.pointer import refreshed
+from lakeproof.iceberg.committing.retrying import same_table
+from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.reading.manifest_cache import ManifestCache, shared_cache
+from lakeproof.iceberg.tables.tables import CREATED_PROPERTY, files_below
+from lakeproof.iceberg.upkeep.reachable import reachable
+
+THREE_DAYS_MS = 3 * 24 * 3_600_000
+DAY_MS = 24 * 3_600_000
+_UUID = re.compile(rb'"table-uuid"\s*:\s*"([0-9a-f-]+)"')
+
+
+class Orphans(NamedTuple):
+    """The files that nothing names; `removed` says whether they are gone now."""
+
+    files: tuple[str, ...]
+    removed: bool
+
+
+def remove_orphan_files(
+    table: Table,
+    *,
+    older_than_ms: int | None = None,
+    dry_run: bool = False,
+    allow_young: bool = False,
+    cache: ManifestCache | None = None,
+) -> Orphans:
+    """Remove the files that no snapshot needs and that are older than an instant (by default three days ago).
+
+    A writer at work has files that no snapshot names yet: an instant within the last day needs `allow_young`.
+    """
+    place = f"table {'.'.join(table.name())}"
+    now = time.time_ns() // 1_000_000
+    cut = now - THREE_DAYS_MS if older_than_ms is None else older_than_ms
+    if cut > now - DAY_MS and not (allow_young or dry_run):
+        raise InvalidInput(
+            "files younger than a day may belong to a writer at work",
+            place=place,
+            hint="choose an older instant, or look first with dry_run",
+        )
+    listed = _read_again(table, lambda newest: _unneeded(newest, cut, cache or shared_cache()))
+    if not dry_run:
+        remove_files(table, listed)
+    return Orphans(listed, removed=not dry_run)
+
+
+def _read_again(table: Table, read: Callable[[Table], tuple[str, ...]]) -> tuple[str, ...]:
+    """What `read` finds; where somebody expired what it was reading, it begins again with the newest metadata."""
+    with spoken(f"table {'.'.join(table.name())}"):
+        while True:
+            newest = same_table(table, refreshed(table))
+            try:
+                return read(newest)
+            except FileNotFoundError:
+                if refreshed(table).metadata_location == newest.metadata_location:
+                    raise
+
+
+def _unneeded(table: Table, cut: int, cache: ManifestCache) -> tuple[str, ...]:
+    """The folder is listed before the metadata is read: whatever was committed until then is named by it."""
+    listed = list(_listed(table))
+    table = same_table(table, refreshed(table))
+    needed = {_bare(path) for path in _needed(table, cache)}
+    _refuse_shared_folder(table, [path for path, _ in listed if _bare(path) not in needed])
+    since = int(table.properties.get(CREATED_PROPERTY, 0))
+    return tuple(sorted(path for path, ms in listed if since <= ms < cut and _owner(path) not in needed))
+
+
+def _refuse_shared_folder(table: Table, unneeded: Iterable[str]) -> None:
+    """Metadata of another table among the files says that the others may be that table's too."""
+    for path in unneeded:
+        if path.endswith(".metadata.json") and _table_uuid(table, path) not in ("", str(table.metadata.table_uuid)):
+            raise InvalidInput(
+                "another table lies in the same folder",
+                place=path,
+                hint="its files cannot be told from orphans: give one of the tables a folder of its own",
+            )
+
+
+def _table_uuid(table: Table, path: str) -> str:
+    """Whose metadata file this is; nothing, where it was removed meanwhile or is the stump of a killed writer."""
+    with suppress(FileNotFoundError, EOFError), table.io.new_input(path).open() as stream:
+        data = bytes(stream.read())
+        found = _UUID.search(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
+        return "" if found is None else found[1].decode()
+    return ""
+
+
+def _needed(table: Table, cache: ManifestCache) -> Iterator[str]:
+    yield from reachable(table, table.metadata.snapshots, cache).all()
+    yield table.metadata_location
+    yield from (entry.metadata_file for entry in table.metadata.metadata_log)
+    yield from (each.statistics_path for each in table.metadata.statistics)
+    yield from (each.statistics_path for each in table.metadata.partition_statistics)
+    yield f"{table.location()}/metadata/version-hint.text"
+
+
+def _listed(table: Table) -> Iterator[tuple[str, int]]:
+    """Every file in the table's folders, spelled as the table would spell it, with its time of change."""
+    io = table.io
+    if not isinstance(io, PyArrowFileIO):
+        raise InvalidInput(
+            "the files of this FileIO cannot be listed", hint="set py-io-impl to PyIceberg's PyArrowFileIO"
+        )
+    folders = {
+        table.properties.get("write.data.path", f"{table.location()}/data"),
+        table.properties.get("write.metadata.path", f"{table.location()}/metadata"),
+    }
+    for folder in sorted(each.rstrip("/") for each in folders):
+        yield from files_below(io, folder)
+
+
+def _owner(path: str) -> str:
+    """The file itself; of a checksum that Hadoop's local file system keeps beside a file, that file."""
+    return re.sub(r"/\.([^/]+)\.crc$", r"/\1", _bare(path))
+
+
+def _bare(path: str) -> str:
+    """A path without what different programs spell differently: `file:/x` and `file:///x`, `s3a` and `s3`."""
+    return re.sub(r"^(s3a|s3n)://", "s3://", re.sub(r"^file:/*", "/", path))

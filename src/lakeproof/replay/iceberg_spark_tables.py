@@ -1,0 +1,107 @@
+"""Runs a scenario's actors on Apache Iceberg's own Spark runtime, in a process of its own, on a table of ours.
+
+A DELETE, UPDATE or INSERT … SELECT is held in its scan by a `gate` in its WHERE and let go when it shall commit; in
+between nothing can be watched from outside. So a scenario applies if each `validate` is followed at once by its `swap`.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from concurrent.futures import Future
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from lakeproof.errors import CommitConflict, CommitRejected, InvalidInput
+from lakeproof.replay.scenario_runner import AgainstTables, kind_of
+from lakeproof.replay.sql_process import SqlProcess
+from lakeproof.replay.whole_commits import refused, require_whole_commits
+from lakeproof.scenarios.against_model import DoesNotApply
+from lakeproof.scenarios.text import Outcome, Scenario, Step
+from lakeproof.spark.lake import Lake
+
+_SECONDS = 120.0
+
+
+class AgainstIcebergSpark(AgainstTables):
+    """Apache Iceberg's writers on a table of ours."""
+
+    def __init__(
+        self, process: SqlProcess, lake: Lake, scenario: Scenario, policy: Any, *, keep: str | None = None
+    ) -> None:
+        require_whole_commits(scenario, "Apache Iceberg")
+        super().__init__(lake, scenario, policy, keep=keep)
+        self.process = process
+        self.gates = tempfile.TemporaryDirectory()
+        self.held: dict[str, tuple[Path | None, Future[Any] | str]] = {}
+        process.sql("set spark.sql.leafNodeDefaultParallelism = 1")  # an INSERT of two rows is one file
+
+    def _step(self, step: Step) -> Outcome | None:
+        if step.actor in self.own or step.verb == "expire":
+            return super()._step(step)
+        match step.verb:
+            case "scan":
+                self.held[step.actor] = self._begin(step)
+            case "write":
+                pass
+            case "validate":
+                return step.expected  # part of the commit, which is the `swap`
+            case "commit" | "swap":
+                return self._let_go(step)
+            case _:
+                raise DoesNotApply(f"Apache Iceberg does not take the step «{step.verb}»")
+        return None
+
+    def _begin(self, step: Step) -> tuple[Path | None, Future[Any] | str]:
+        kind = kind_of(self.scenario, step)
+        if kind == "INSERT":  # reads nothing: it may as well begin when it commits
+            return None, self._named(step.text)
+        if kind not in ("DELETE", "UPDATE", "INSERT SELECT"):
+            raise DoesNotApply(f"{kind} cannot be held in its scan")
+        file = Path(self.gates.name) / f"{step.actor}-{step.line}"
+        column = self.scenario.table.shape.columns[0]
+        text = self._named(step.text)
+        word = "and" if re.search(r"\swhere\s", text, re.IGNORECASE) else "where"
+        running = self.process.start(f"{text} {word} gate({column}, '{file}')")
+        until = monotonic() + _SECONDS
+        while not Path(f"{file}.reached").exists() and not running.done():
+            if monotonic() > until:
+                raise TimeoutError(f"{step.text} did not reach its gate")
+            sleep(0.02)
+        return file, running
+
+    def _let_go(self, step: Step) -> Outcome:
+        file, running = self.held.pop(step.actor)
+        try:
+            if isinstance(running, str):
+                self.process.sql(running)
+            else:
+                assert file is not None
+                file.touch()
+                running.result(_SECONDS)
+        except (CommitConflict, CommitRejected):
+            return refused(step)
+        except InvalidInput as error:
+            if "is not an ancestor of" not in error.message:
+                raise
+            return refused(step)  # its scan snapshot was expired: it cannot validate, and says so in this way
+        return Outcome("ok")
+
+    def _named(self, text: str) -> str:
+        """The statement with the table's full name where it names its target."""
+        return re.sub(
+            rf"\b(into|update|from)(\s+){self.name}\b",
+            lambda found: f"{found[1]}{found[2]}{self.full_name}",
+            text,
+            flags=re.IGNORECASE,
+        )
+
+    def close(self) -> None:
+        """Whoever is still held is let go, and the table is dropped."""
+        for file, running in self.held.values():
+            if file is not None and not isinstance(running, str):
+                file.touch()
+                running.exception(_SECONDS)
+        super().close()
+        self.gates.cleanup()

@@ -1,0 +1,1 @@
+"""Data files and delete files rewritten, and the commit of it."""

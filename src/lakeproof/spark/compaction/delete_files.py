@@ -1,0 +1,133 @@
+"""CALL system.rewrite_position_delete_files: one delete file for each data file, and none that points nowhere."""
+
+from __future__ import annotations
+
+import uuid
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from lakeproof.commit import Command, RunAgain, TableChange
+from lakeproof.commit.planning import Run, run_until_done
+from lakeproof.commit.policy_text import named_policy
+from lakeproof.format import DeleteFile
+from lakeproof.iceberg.committing.commit import (
+    FILES_WRITTEN,
+    POLICY_PROPERTY,
+    SCANNED,
+    Committed,
+    commit_change,
+    remove_files,
+)
+from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.pyiceberg_names import DataFile as IcebergFile
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.reading.delete_files import read_positions, write_position_deletes
+from lakeproof.iceberg.reading.planning import ScanPlan
+from lakeproof.spark.engine import Engine
+from lakeproof.spark.row_level.prepared import delete_value, united
+from lakeproof.spark.row_level.rerun import note_rerun, require_writable, reruns_left
+from lakeproof.spark.row_level.row_positions import Found, as_rows, head_source
+from lakeproof.spark.row_level.scanned_files import homes_of
+from lakeproof.spark.writing.leftovers import removed_if_refused
+
+
+class DeletesRewritten(NamedTuple):
+    """What became of the delete files."""
+
+    rewritten_files: int = 0
+    added_files: int = 0
+    rewritten_bytes: int = 0
+    added_bytes: int = 0
+
+
+class _Old(NamedTuple):
+    """A delete file that goes."""
+
+    path: str
+    format: str
+    bytes: int
+    data_files: tuple[str, ...]
+
+
+def rewrite_position_delete_files(engine: Engine, name: str, *, rewrite_all: bool = False) -> DeletesRewritten:
+    """The table `name` with as few position delete files as it needs; no row comes or goes."""
+
+    def once(run: Run) -> DeletesRewritten | RunAgain:
+        table = engine.load(name)
+        require_writable(table)
+        old = to_rewrite(head_source(engine, table).planned(), rewrite_all=rewrite_all)
+        engine.context.on_phase(SCANNED)
+        if not old:
+            return DeletesRewritten()
+        new, values = _written(engine, table, old)
+        answer = _committed(engine, table, old, NewFiles((), tuple(new)), values, run)
+        if isinstance(answer, RunAgain):
+            remove_files(table, (file.file_path for file in new))
+            return answer
+        sizes = sum(file.file_size_in_bytes for file in new)
+        return DeletesRewritten(len(old), len(new), sum(one.bytes for one in old), sizes)
+
+    return run_until_done(once, partial(note_rerun, engine, f"REWRITE of delete files of {name}"))[0]
+
+
+def to_rewrite(planned: ScanPlan, *, rewrite_all: bool) -> list[_Old]:
+    """Position delete files that share a data file with others, span several, or reach none."""
+    columns = ("path", "format", "size", "content", "referenced_file")
+    described = [planned.delete_files[name].to_pylist() for name in columns]
+    reach: list[list[str]] = [[] for _ in described[0]]
+    crowded: set[int] = set()
+    lists = planned.files["delete_files"].to_pylist()
+    for path, numbers in zip(planned.files["path"].to_pylist(), lists, strict=True):
+        by_position = [number for number in numbers if described[3][number] == "position"]
+        if len(by_position) > 1:
+            crowded.update(by_position)
+        for number in by_position:
+            reach[number].append(path)
+    return [
+        _Old(path, kind, size, tuple(reach[number]))
+        for number, (path, kind, size, content, named) in enumerate(zip(*described, strict=True))
+        if content == "position" and (rewrite_all or number in crowded or named is None or not reach[number])
+    ]
+
+
+def _written(engine: Engine, table: Table, old: list[_Old]) -> tuple[list[IcebergFile], list[DeleteFile]]:
+    """One new delete file for each data file that an old one reaches."""
+    found: Found = {}
+    for one in old:
+        positions = read_positions(table.io, one.path, one.format)
+        found = united(found, {path: positions[path] for path in one.data_files if path in positions})
+    homes = homes_of(engine, table, found)
+    files, values = [], []
+    for path, rows in as_rows(found):
+        home, positions_there = homes[path], np.unique(found[path])
+        file = write_position_deletes(table, path, positions_there, partition=home.partition, spec_id=home.file.spec_id)
+        files.append(file)
+        values.append(delete_value(file, home, ((path, rows),)))
+    return files, values
+
+
+def _committed(
+    engine: Engine, table: Table, old: list[_Old], new: NewFiles, values: list[DeleteFile], run: Run
+) -> Committed | RunAgain:
+    head, context = table.current_snapshot(), engine.context
+    change = TableChange(
+        command=Command.REWRITE_DELETES,
+        command_id=str(uuid.uuid4()),
+        scan_snapshot=None if head is None else head.snapshot_id,
+        removed_delete_files=tuple(DeleteFile(one.path) for one in old),
+        added_delete_files=tuple(values),
+    )
+    with removed_if_refused(lambda: remove_files(table, (file.file_path for file in new.delete_files))):
+        context.on_phase(FILES_WRITTEN)
+        return commit_change(
+            table,
+            change,
+            new,
+            policy=context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof")),
+            reruns=run.reruns,
+            reruns_left=reruns_left(table, run),
+            summary=context.summary,
+            on_phase=context.on_phase,
+        )

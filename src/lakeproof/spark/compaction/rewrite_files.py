@@ -1,0 +1,164 @@
+"""Data files are written again without some of their rows; the rows that stay keep their order.
+
+Each new file is one task that reads its old files whole, one after the other. So the new place of every row is
+arithmetic: what was kept before it, counted. No row travels, nothing is sorted or shuffled.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import reduce
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakeproof.errors import LakeproofError
+from lakeproof.format import Move, RowMapping
+from lakeproof.iceberg.committing.footers import WrittenFile
+from lakeproof.iceberg.pyiceberg_names import DataFile as IcebergFile
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.reading.planning import ScanPlan
+from lakeproof.spark.engine import Engine
+from lakeproof.spark.jvm.gateway import SOURCES, Gateway, items_of
+from lakeproof.spark.jvm.spark_types import has_collections
+from lakeproof.spark.reading.columns import history_of, scan_columns
+from lakeproof.spark.reading.deletes import is_live
+from lakeproof.spark.reading.file_index import ScanSource
+from lakeproof.spark.reading.scan import Scans
+from lakeproof.spark.row_level.row_positions import Found, PlacedFileIndex, placed_source, read_schema
+from lakeproof.spark.row_level.scanned_files import Home, kept_rows
+from lakeproof.spark.writing.spark_write import described, native_paths, new_folder, remove_folder, tagged
+from lakeproof.spark.writing.worker_write import worker_paths
+
+_PART = "_lakeproof_part"
+_WHOLE_FILES = {
+    "spark.sql.files.maxPartitionBytes": str(1 << 40),
+    "spark.sql.files.minPartitionNum": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.unionOutputPartitioning": "false",
+}
+_TOGETHER, _EACH = "0", str(1 << 40)  # the cost of opening a file: nothing, or more than a task may hold
+_gateways: WeakKeyDictionary[Engine, dict[str, Gateway]] = WeakKeyDictionary()
+Piece = Sequence[Home]
+"""The old files of one new file; they are of one partition."""
+
+
+class Rewritten(NamedTuple):
+    """The new files, where the kept rows went, and the folder that holds nothing else."""
+
+    files: tuple[IcebergFile, ...] = ()
+    mapping: RowMapping = ()
+    folder: str = ""
+
+
+def rewrite(engine: Engine, table: Table, pieces: Sequence[Piece], lost: Found) -> Rewritten:
+    """Each piece as one file (none, where no row is left) without the rows that are lost."""
+    each = all(len(piece) == 1 for piece in pieces)
+    gateway = _gateway(engine, _EACH if each else _TOGETHER)
+    source = placed_source(engine, table)
+    groups = [[home for piece in pieces for home in piece]] if each else pieces
+    parts = [_kept(gateway, table, source, homes, lost) for homes in groups]
+    rows = reduce(DataFrame.unionAll, parts)
+    layout = _layout(rows, source)
+    folder = new_folder(table)
+    try:
+        written = _written(gateway, table, rows, folder)
+        homes = {home.path: home for piece in pieces for home in piece}
+        files = [
+            WrittenFile(path, homes[layout[part][0]].partition, homes[layout[part][0]].file.spec_id)
+            for path, part in written.items()
+        ]
+        made = described(table, files)
+        mapping = tuple(
+            move for file in made for move in _moves(file, [homes[p] for p in layout[written[file.file_path]]], lost)
+        )
+        return Rewritten(made, mapping, folder)
+    except BaseException:
+        remove_folder(gateway, folder)
+        raise
+
+
+def _moves(file: IcebergFile, inputs: Sequence[Home], lost: Found) -> list[Move]:
+    moves, start = [], 0
+    for home in inputs:
+        kept = kept_rows(home, lost)
+        if kept:
+            moves.append(Move(home.path, kept, file.file_path, start))
+        start += kept.bit_count()
+    if start != file.record_count:  # never seen; if it happens, no row may be believed to be where it is
+        raise LakeproofError(f"{file.record_count} rows were written where {start} were kept, in {file.file_path}")
+    return moves
+
+
+class _PieceIndex(PlacedFileIndex):
+    """Some files of a snapshot, each with the rows that it loses."""
+
+    def __init__(self, gateway: Gateway, source: ScanSource, homes: Sequence[Home], lost: Found) -> None:
+        super().__init__(gateway, source, None, frozenset(home.path for home in homes))
+        self.lost = lost
+
+    def dead(self, planned: ScanPlan) -> Found:
+        """Given, whatever the snapshot's delete files say."""
+        return self.lost
+
+    class Java:
+        """What py4j reads (it does not look at the parent class)."""
+
+        implements = [f"{SOURCES}FileIndex"]  # noqa: RUF012 - py4j asks for a list
+
+
+def _kept(gateway: Gateway, table: Table, source: ScanSource, homes: Sequence[Home], lost: Found) -> DataFrame:
+    columns = scan_columns(table.schema(), history_of(table))
+    index = _PieceIndex(gateway, source, homes, lost)
+    rows = Scans(gateway).relation(table, index, read_schema(columns))
+    if any(home.path in lost for home in homes):
+        rows = rows.filter(is_live(gateway.spark))
+    return tagged(rows.select(*[column.shown() for column in columns]), table, checked=False)
+
+
+def _layout(rows: DataFrame, source: ScanSource) -> list[list[str]]:
+    """Which files each task reads, in order; the hidden file number of a split says which file it is."""
+    paths: list[str] = source.planned().files["path"].to_pylist()
+    plan = rows._jdf.queryExecution().executedPlan()
+    return [
+        [paths[file.partitionValues().getInt(0)] for file in part.files()]
+        for leaf in items_of(plan.collectLeaves())
+        for part in leaf.inputRDD().partitions()
+    ]
+
+
+def _written(gateway: Gateway, table: Table, rows: DataFrame, folder: str) -> Mapping[str, int]:
+    """The paths of the new files, each with the number of the task that wrote it."""
+    if has_collections(rows.schema):
+        numbered = rows.withColumn(_PART, F.spark_partition_id().cast("string"))
+        return {path: int(texts[0] or 0) for path, texts in worker_paths(numbered, [_PART], folder, table)}
+    found = {}
+    for path in native_paths(gateway, rows, [], folder, table):
+        number = re.search(r"/part-(\d+)-[^/]*$", path)
+        assert number is not None, path
+        found[path] = int(number[1])
+    return found
+
+
+def _gateway(engine: Engine, opening: str) -> Gateway:
+    """A session beside the engine's in which a task reads files whole: alone, or all of a relation together."""
+    known = _gateways.setdefault(engine, {})
+    if opening not in known:
+        main = engine.gateway.spark
+        session = main.newSession()
+        for name, value in main.conf.getAll.items():
+            if name.startswith("spark.sql.") and not name.startswith("spark.sql.catalog."):
+                _copied(session, name, value)
+        for name, value in {**_WHOLE_FILES, "spark.sql.files.openCostInBytes": opening}.items():
+            session.conf.set(name, value)
+        known[opening] = Gateway(session)
+    return known[opening]
+
+
+def _copied(session: object, name: str, value: str) -> None:
+    with suppress(Exception):  # some are fixed when the first session starts
+        session.conf.set(name, value)  # type: ignore[attr-defined]

@@ -1,0 +1,1 @@
+"""The way into the JVM: the session, its classes, its errors."""

@@ -1,0 +1,243 @@
+"""The driver's JVM as Python sees it: classes looked up once, values built in bulk, objects that Java can call back.
+
+Spark's classes named here are internal and were tried on 4.1; `Gateway` is the one place that knows their spelling.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors.exceptions.captured import CapturedException
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from lakeproof.errors import LakeproofError
+from lakeproof.iceberg.reading.lru import Recent
+
+CONNECTOR = "org.apache.spark.sql.connector."
+CATALYST = "org.apache.spark.sql.catalyst."
+SOURCES = "org.apache.spark.sql.execution.datasources."
+# A longer text makes py4j's reader run out of memory; about 20,000 files.
+_LONGEST_BY_SOCKET = 5_000_000
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+_T = TypeVar("_T")
+
+
+class Gateway:
+    """The JVM of one session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self.context = spark.sparkContext
+        self.jvm = self.context._jvm
+        self.session = spark._jsparkSession
+        ensure_callback_server_started(self.context._gateway)
+        # So that a callback can throw the Java exception that Spark expects, such as NoSuchTableException.
+        self.context._gateway.python_parameters.propagate_java_exceptions = True
+        self._classes: dict[str, Any] = {}
+        self._once: dict[str, Any] = {}
+        self.mapper = self._field_mapper()
+        self.empty_schema = self.jvm.org.apache.spark.sql.types.StructType()
+        self._schemas: Recent[Any] = Recent(256)
+        self.errors: OrderedDict[str, LakeproofError] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def once(self, key: str, make: Callable[[], _T]) -> _T:
+        """What never changes in this JVM is asked of it once: every call is a trip of a tenth of a millisecond."""
+        if key not in self._once:
+            self._once[key] = make()
+        found: _T = self._once[key]
+        return found
+
+    def named(self, name: str) -> Any:
+        """The Java class of that name."""
+        return self.once(name, lambda: getattr(self.jvm, name))
+
+    def module(self, name: str) -> Any:
+        """The Scala object of that name."""
+        return self.once(f"{name} module", lambda: getattr(self.named(name + "$"), "MODULE$"))
+
+    def class_of(self, name: str) -> Any:
+        """The `java.lang.Class` of that name."""
+        if name not in self._classes:
+            self._classes[name] = self.jvm.java.lang.Class.forName(name)
+        return self._classes[name]
+
+    def enum(self, name: str, value: str) -> Any:
+        """One constant of a Java enumeration."""
+        return self.jvm.java.lang.Enum.valueOf(self.class_of(name), value)
+
+    def sequence(self, items: Iterable[Any]) -> Any:
+        """A Scala Seq."""
+        built = self.jvm.java.util.ArrayList()
+        for item in items:
+            built.add(item)
+        return self.jvm.PythonUtils.toSeq(built)
+
+    def one(self, item: Any) -> Any:
+        """A Scala Seq of one item."""
+        return self.module("scala.collection.immutable.Nil").prepended(item)
+
+    def array(self, class_name: str, items: Sequence[Any]) -> Any:
+        """A Java array of objects."""
+        built = self.context._gateway.new_array(self.named(class_name), len(items))
+        for number, item in enumerate(items):
+            built[number] = item
+        return built
+
+    def strings(self, items: Sequence[str]) -> Any:
+        """A Java array of strings, in one call."""
+        return self.mapper.readValue(json.dumps(list(items)), self.class_of("[Ljava.lang.String;"))
+
+    def built(self, text: str, kind: Any) -> Any:
+        """Java objects from one JSON text, which travels in a file where it is too long for the socket."""
+        if len(text) <= _LONGEST_BY_SOCKET:
+            return self.mapper.readValue(text, kind)
+        handle, name = tempfile.mkstemp(suffix=".json")
+        try:
+            with os.fdopen(handle, "w") as file:
+                file.write(text)
+            return self.mapper.readValue(self.jvm.java.io.File(name), kind)
+        finally:
+            Path(name).unlink()
+
+    def list_of(self, class_name: str, kind: str = "java.util.ArrayList") -> Any:
+        """The type `ArrayList` (or another collection) of that class, for `built`."""
+
+        def made() -> Any:
+            factory = self.mapper.getTypeFactory()
+            return factory.constructCollectionType(self.class_of(kind), self.class_of(class_name))
+
+        return self.once(f"{kind} of {class_name}", made)
+
+    def scala_map(self, items: dict[str, str]) -> Any:
+        """An immutable Scala map."""
+        return self.jvm.PythonUtils.toScalaMap(items)
+
+    def java_map(self, scala_map: Any) -> dict[Any, Any]:
+        """A Scala map as a dictionary."""
+        return dict(self.jvm.scala.jdk.javaapi.CollectionConverters.asJava(scala_map))
+
+    def some(self, item: Any) -> Any:
+        """A Scala Some."""
+        return self.jvm.scala.Some(item)
+
+    @property
+    def none(self) -> Any:
+        """Scala's None."""
+        return self.once("none", lambda: self.jvm.scala.Option.empty())
+
+    @property
+    def session_catalog(self) -> Any:
+        """The session's own catalog of views and tables."""
+        return self.once("session catalog", lambda: self.session.sessionState().catalog())
+
+    def java_schema(self, schema: StructType) -> Any:
+        """The schema as Spark's JVM holds it, field metadata included."""
+        text = schema.json()
+        return self._schemas.get(text, lambda: self.named("org.apache.spark.sql.types.DataType").fromJson(text))
+
+    def hidden_field(self, owner: Any, name: str) -> Any:
+        """The value of a private field, of the object's class or of one above it."""
+        return self._field(owner, name).get(owner)
+
+    def set_hidden_field(self, owner: Any, name: str, value: Any) -> None:
+        """A private field has this value from now on."""
+        self._field(owner, name).set(owner, value)
+
+    def _field(self, owner: Any, name: str) -> Any:
+        kind = owner.getClass()
+        while name not in {field.getName() for field in kind.getDeclaredFields()}:
+            kind = kind.getSuperclass()
+        field = kind.getDeclaredField(name)
+        field.setAccessible(True)
+        return field
+
+    def dataframe(self, plan: Any) -> DataFrame:
+        """A logical plan as a DataFrame."""
+        rows = self.module("org.apache.spark.sql.classic.Dataset").ofRows(self.session, plan)
+        return DataFrame(rows, self.spark)
+
+    def thrown(self, error: LakeproofError) -> Py4JJavaError:
+        """An error of ours as a Java exception; `recovered` finds the original again in the caller's thread."""
+        with self._lock:
+            key = f"[lakeproof error {id(error):x}]"
+            self.errors[key] = error
+            while len(self.errors) > 100:
+                self.errors.popitem(last=False)
+        exception = self.jvm.java.lang.IllegalArgumentException(f"{error}\n{key}")
+        return Py4JJavaError(str(error), exception)
+
+    def recovered(self, error: BaseException) -> LakeproofError | None:
+        """The error of ours that travelled through the JVM inside this one."""
+        told = str(error)
+        return next((found for key, found in list(self.errors.items()) if key in told), None)
+
+    def _field_mapper(self) -> Any:
+        """A Jackson mapper that sets private fields: thousands of FileStatus objects come from one JSON text."""
+        mapper = self.jvm.com.fasterxml.jackson.databind.ObjectMapper()
+        accessor = "com.fasterxml.jackson.annotation.PropertyAccessor"
+        visibility = "com.fasterxml.jackson.annotation.JsonAutoDetect$Visibility"
+        for what, seen in (("ALL", "NONE"), ("FIELD", "ANY"), ("CREATOR", "ANY")):
+            mapper.setVisibility(self.enum(accessor, what), self.enum(visibility, seen))
+        mapper.registerModule(self.module("com.fasterxml.jackson.module.scala.DefaultScalaModule"))
+        rows = self.jvm.com.fasterxml.jackson.databind.module.SimpleModule()
+        row, plain_row = f"{CATALYST}InternalRow", f"{CATALYST}expressions.GenericInternalRow"
+        rows.addAbstractTypeMapping(self.class_of(row), self.class_of(plain_row))
+        mapper.registerModule(rows)
+        return mapper
+
+
+def items_of(sequence: Any) -> Iterator[Any]:
+    """The items of a Scala collection."""
+    iterator = sequence.iterator()
+    while iterator.hasNext():
+        yield iterator.next()
+
+
+class JavaProxy:
+    """A Python object that Java calls; py4j forwards the methods of Object too."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self.gateway = gateway
+
+    def toString(self) -> str:
+        """What Java prints."""
+        return type(self).__name__
+
+    def hashCode(self) -> int:
+        """Equal objects have equal codes."""
+        return hash(self.toString()) & 0x7FFFFFFF
+
+    def equals(self, other: Any) -> bool:
+        """Java hands over its own handle, never `self`: what is printed identifies the object."""
+        try:
+            return bool(other is self or other.toString() == self.toString())
+        except Exception:
+            return False
+
+
+def from_java(method: _Method) -> _Method:
+    """The method may be called by Java: an exception leaves it as the Java exception that it stands for."""
+
+    @functools.wraps(method)
+    def called(self: JavaProxy, *arguments: Any) -> Any:
+        try:
+            return method(self, *arguments)
+        except CapturedException as error:
+            origin = error._origin or self.gateway.jvm.java.lang.RuntimeException(str(error))
+            raise Py4JJavaError(str(error), origin) from None
+        except LakeproofError as error:
+            raise self.gateway.thrown(error) from None
+
+    return called  # type: ignore[return-value]

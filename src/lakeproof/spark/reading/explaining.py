@@ -1,0 +1,109 @@
+"""EXPLAIN: Spark's plan, and below it what each scan of a managed table reads and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame
+
+from lakeproof.iceberg import predicates as p
+from lakeproof.iceberg.reading.planning import ScanPlan
+from lakeproof.spark.engine import Engine
+from lakeproof.spark.jvm.gateway import items_of
+from lakeproof.spark.reading.catalyst import trees_of
+from lakeproof.spark.reading.file_index import ScanSource
+
+_SIGNS = {
+    "EqualTo": "=",
+    "NotEqualTo": "!=",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+}
+_AFTER = {"IsNull": "IS NULL", "NotNull": "IS NOT NULL", "IsNaN": "IS NaN", "NotNaN": "IS NOT NaN"}
+
+
+class ManagedScan(NamedTuple):
+    """One scan of a plan: what it reads, from which snapshot of which table."""
+
+    source: ScanSource
+    plan: ScanPlan
+
+
+def scans_of(engine: Engine, rows: DataFrame) -> list[ManagedScan]:
+    """The scans of managed tables in a query's plan, each planned with the filters that Spark pushed into it."""
+    found = []
+    for node in _nodes(rows._jdf.queryExecution().sparkPlan()):
+        if node.getClass().getSimpleName() != "FileSourceScanExec":
+            continue
+        key = node.relation().location().toString().removeprefix("lakeproof ")
+        source = engine.scans.sources.get(key)
+        if source is not None:
+            said = source.translated(trees_of(engine.gateway, node.dataFilters())).filter
+            found.append(ManagedScan(source, source.planned(said)))
+    return found
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    yield plan
+    for child in items_of(plan.children()):
+        yield from _nodes(child)
+    for query in items_of(plan.subqueries()):
+        yield from _nodes(query)
+
+
+def explained(engine: Engine, rows: DataFrame, mode: str) -> str:
+    """The plan of a query as text."""
+    gateway = engine.gateway
+    execution = rows._jdf.queryExecution()
+    chosen = gateway.module("org.apache.spark.sql.execution.ExplainMode").fromString(mode)
+    parts = [str(execution.explainString(chosen)).rstrip()]
+    for scan in scans_of(engine, rows):
+        parts.append(worded_scan(scan))
+    return "\n\n".join(parts)
+
+
+def worded_scan(scan: ManagedScan) -> str:
+    """Filter, inferred predicates, files and bytes of one scan."""
+    plan = scan.plan
+    return "\n".join(
+        [
+            f"== Managed scan of {scan.source.label} at snapshot {plan.snapshot_id or 'none'} ==",
+            f"Iceberg filter: {worded(plan.row_filter)}",
+            f"Inferred from column dependencies: {worded(plan.inferred)}",
+            f"Files: {plan.files.num_rows} of {plan.files_seen}",
+            f"Bytes: {plan.bytes_kept}",
+            f"Manifests read: {plan.manifests_read} of {plan.manifests_seen}",
+        ]
+    )
+
+
+def worded(expression: Any) -> str:
+    """An Iceberg predicate as SQL text."""
+    kind = type(expression).__name__
+    if isinstance(expression, p.AlwaysTrue | p.AlwaysFalse):
+        return "true" if isinstance(expression, p.AlwaysTrue) else "false"
+    if kind in ("And", "Or"):
+        sides = []
+        for side in (expression.left, expression.right):
+            text = worded(side)
+            sides.append(f"({text})" if type(side).__name__ in ("And", "Or") and type(side).__name__ != kind else text)
+        return f" {kind.upper()} ".join(sides)
+    if kind == "Not":
+        return f"NOT ({worded(expression.child)})"
+    name = expression.term.name
+    if kind in _AFTER:
+        return f"{name} {_AFTER[kind]}"
+    if kind in ("In", "NotIn"):
+        values = ", ".join(sorted(_literal(one) for one in expression.literals))
+        return f"{name} {'NOT ' * (kind == 'NotIn')}IN ({values})"
+    if kind in ("StartsWith", "NotStartsWith"):
+        return f"{name} {'NOT ' * (kind == 'NotStartsWith')}LIKE {_literal(expression.literal)[:-1]}%'"
+    return f"{name} {_SIGNS[kind]} {_literal(expression.literal)}"
+
+
+def _literal(literal: Any) -> str:
+    value = literal.value
+    return f"'{value}'" if isinstance(value, str) else str(value)

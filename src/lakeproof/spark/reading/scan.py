@@ -1,0 +1,219 @@
+"""A table at a snapshot as a plan of Spark's own operators: a native scan with the deleted rows left out."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import types as spark
+
+from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.pyiceberg_names import Schema, Table
+from lakeproof.spark.jvm.gateway import CATALYST, SOURCES, Gateway
+from lakeproof.spark.jvm.spark_types import FIELD_ID
+from lakeproof.spark.reading.columns import ScanColumn, history_of, metadata_names, scan_columns
+from lakeproof.spark.reading.deletes import ROW_INDEX, Deletes, DeletingFileIndex, find_deletes, without_deleted
+from lakeproof.spark.reading.file_groups import AdoptedFileIndex, Portion, named_columns, portions_of, scan_names
+from lakeproof.spark.reading.file_index import ManagedFileIndex, ScanSource
+
+TRAVELS = " as it was"  # ends the key of a scan that stays at its snapshot whatever is committed
+_FORMATS = {"PARQUET": "parquet.ParquetFileFormat", "ORC": "orc.OrcFileFormat"}
+
+
+class Scan(NamedTuple):
+    """One table at one snapshot: its rows, and the source that plans them."""
+
+    rows: DataFrame
+    source: ScanSource
+
+
+class Scans:
+    """Scans of one session; the same snapshot is the same scan, so that Spark finds cached data again."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self.gateway = gateway
+        self.sources: OrderedDict[str, ScanSource] = OrderedDict()
+        self._scans: OrderedDict[str, Scan] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, table: Table, *, snapshot_id: int | None = None, time_travel: bool = False) -> Scan:
+        """The scan of a snapshot (`None`: the table has none yet); time travel reads with the schema of that time."""
+        schema = _schema_at(table, snapshot_id) if time_travel else table.schema()
+        _refuse_defaults(table, schema)
+        key = _key(table, schema, snapshot_id) + (TRAVELS if time_travel else "")
+        with self._lock:
+            found = self._scans.get(key)
+            if found is None:
+                found = self._scans[key] = self._scan(table, schema, snapshot_id, key)
+                while len(self._scans) > 200:
+                    self._scans.popitem(last=False)
+            self._scans.move_to_end(key)
+            return found
+
+    def source_of(self, table: Table, snapshot_id: int | None) -> ScanSource:
+        """What plans a snapshot, read with the current schema; Spark is asked nothing."""
+        with self._lock:
+            return self._source(table, table.schema(), snapshot_id, _key(table, table.schema(), snapshot_id))
+
+    def _source(self, table: Table, schema: Schema, snapshot_id: int | None, key: str) -> ScanSource:
+        found = self.sources.get(key)
+        if found is None:
+            head = table.current_snapshot()
+            at_head = snapshot_id == (None if head is None else head.snapshot_id) and schema == table.schema()
+            planning = table.schema() if at_head else _schema_at(table, snapshot_id)
+            known = metadata_names(scan_columns(schema, history_of(table)), planning)
+            found = self.sources[key] = ScanSource(table, snapshot_id, known, key, schema=planning, at_head=at_head)
+            while len(self.sources) > 200:
+                self.sources.popitem(last=False)
+        self.sources.move_to_end(key)
+        return found
+
+    def _scan(self, table: Table, schema: Schema, snapshot_id: int | None, key: str) -> Scan:
+        columns = scan_columns(schema, history_of(table))
+        source = self._source(table, schema, snapshot_id, key)
+        deletes = find_deletes(source) if _may_have_deletes(table, snapshot_id) else None
+        parts = [self._portion(source, schema, columns, deletes, portion) for portion in portions_of(source)]
+        rows = parts[0]
+        for part in parts[1:]:
+            rows = rows.unionAll(part)
+        return Scan(rows, source)
+
+    def _portion(
+        self, source: ScanSource, schema: Schema, columns: list[ScanColumn], deletes: Deletes | None, portion: Portion
+    ) -> DataFrame:
+        """One portion of the files, under the names and types of the table."""
+        if not portion.by_name:
+            rows = self._rows(source, columns, deletes, portion)
+            return rows.select(*[column.shown() for column in columns])
+        if deletes is not None:
+            raise InvalidInput(
+                f"rows of {portion.file_format} files that are read by name were deleted by position or value",
+                place=f"table {source.label}",
+                hint="let the engine that deleted them compact the table first",
+            )
+        named = named_columns(schema, source.table, portion)
+        by_name = source.spelled(dict(scan_names(named)))
+        read = spark.StructType([column.read for column in named if column.read is not None])
+        if portion.spec_id is None:
+            index = ManagedFileIndex(self.gateway, by_name, only=portion.paths)
+            rows = self.relation(source.table, index, read, portion.file_format)
+        else:
+            adopted = AdoptedFileIndex(self.gateway, by_name, portion, named)
+            data = spark.StructType([field for field in read.fields if field.name not in adopted.fields])
+            rows = self.relation(source.table, adopted, data, portion.file_format)
+        return rows.select(*[column.shown() for column in named])
+
+    def _rows(
+        self, source: ScanSource, columns: list[ScanColumn], deletes: Deletes | None, portion: Portion
+    ) -> DataFrame:
+        read = [column.read for column in columns]
+        if deletes is None:
+            index = ManagedFileIndex(self.gateway, source, only=portion.paths)
+            return self.relation(source.table, index, spark.StructType(read))
+        named = {field.metadata[FIELD_ID]: field.name for field in read}
+        for each in deletes.equality:
+            for field_id in each.field_ids:
+                if field_id not in named:
+                    raise InvalidInput(
+                        "an equality delete of another engine names a column that was dropped",
+                        place=f"table {source.label}",
+                        hint="let that engine compact the table first",
+                    )
+        schema = spark.StructType([*read, spark.StructField(ROW_INDEX, spark.LongType(), True)])
+        rows = self.relation(source.table, DeletingFileIndex(self.gateway, source, deletes, portion.paths), schema)
+        return without_deleted(rows, deletes, named)
+
+    def relation(
+        self, table: Table, index: ManagedFileIndex, schema: spark.StructType, file_format: str = "PARQUET"
+    ) -> DataFrame:
+        """The files of an index as rows of `schema`, hidden columns behind it."""
+        gateway = self.gateway
+        if file_format not in _FORMATS:
+            raise InvalidInput(f"Spark cannot read {file_format} files here", place=f"table {'.'.join(table.name())}")
+        relation = gateway.named(f"{SOURCES}HadoopFsRelation")(
+            index,
+            index.hidden_schema,
+            gateway.java_schema(schema),
+            gateway.none,
+            gateway.named(f"{SOURCES}{_FORMATS[file_format]}")(),
+            gateway.scala_map({}),
+            gateway.session,
+        )
+        described = catalog_table(gateway, index.source, relation.schema())
+        return gateway.dataframe(gateway.module(f"{SOURCES}LogicalRelation").apply(relation, described))
+
+
+def _key(table: Table, schema: Schema, snapshot_id: int | None) -> str:
+    """The columns' spelling depends on the schema that is read and on all that the table has had."""
+    schemas = f"{schema.schema_id} of {table.metadata.current_schema_id}"
+    return f"{'.'.join(table.name())} {table.metadata.table_uuid}@{snapshot_id} schema {schemas}"
+
+
+def catalog_table(gateway: Gateway, source: ScanSource, schema: Any) -> Any:
+    """What Spark's optimizer shall know of the table: its name, its size and its number of rows."""
+    namespace, name = source.table.name()[-2:]
+    identifier = gateway.named(f"{CATALYST}TableIdentifier").apply(
+        name, gateway.some(namespace), gateway.some("spark_catalog")
+    )
+    return described_table(gateway, identifier, schema, _statistics(gateway, source))
+
+
+def described_table(gateway: Gateway, identifier: Any, schema: Any, statistics: Any) -> Any:
+    """A `CatalogTable`; its provider names no data source, so that Spark can never write it by itself."""
+    kind = gateway.named(f"{CATALYST}catalog.CatalogTable")
+    given = {
+        1: identifier,
+        2: gateway.named(f"{CATALYST}catalog.CatalogTableType").EXTERNAL(),
+        3: gateway.named(f"{CATALYST}catalog.CatalogStorageFormat").empty(),
+        4: schema,
+        5: gateway.some("lakeproof"),
+        13: statistics,
+    }
+    numbers = [n for n in range(1, 22) if n not in given]
+    defaults = gateway.once(
+        "defaults of a CatalogTable", lambda: {n: getattr(kind, f"apply$default${n}")() for n in numbers}
+    )
+    return kind.apply(*[given[n] if n in given else defaults[n] for n in range(1, 22)])
+
+
+def _statistics(gateway: Gateway, source: ScanSource) -> Any:
+    summary = _summary(source.table, source.snapshot_id)
+    if "total-files-size" in summary and "total-records" in summary:
+        size, rows = int(summary["total-files-size"]), int(summary["total-records"])
+    else:
+        size, rows = source.planned().bytes_kept, source.planned().rows_kept
+    # By JSON: py4j would turn Scala's BigInt into a plain number on its way.
+    text = f'{{"sizeInBytes":{size},"rowCount":{rows},"colStats":{{}}}}'
+    return gateway.some(gateway.built(text, gateway.class_of(f"{CATALYST}catalog.CatalogStatistics")))
+
+
+def _summary(table: Table, snapshot_id: int | None) -> dict[str, str]:
+    snapshot = None if snapshot_id is None else table.snapshot_by_id(snapshot_id)
+    return {} if snapshot is None or snapshot.summary is None else dict(snapshot.summary.additional_properties)
+
+
+def _refuse_defaults(table: Table, schema: Schema) -> None:
+    """Rows that are older than such a column would be read as null where they have its default."""
+    if table.format_version < 3:
+        return
+    for number in schema.field_ids:
+        field = schema.find_field(number)
+        if field.initial_default is not None:
+            raise InvalidInput(
+                f"column `{schema.find_column_name(number)}` has an initial default, which cannot be read yet",
+                place=f"table {'.'.join(table.name())}",
+                hint="let the engine that added the column rewrite the table without the default",
+            )
+
+
+def _may_have_deletes(table: Table, snapshot_id: int | None) -> bool:
+    return snapshot_id is not None and _summary(table, snapshot_id).get("total-delete-files", "unknown") != "0"
+
+
+def _schema_at(table: Table, snapshot_id: int | None) -> Schema:
+    snapshot = None if snapshot_id is None else table.snapshot_by_id(snapshot_id)
+    if snapshot is None or snapshot.schema_id is None:
+        return table.schema()
+    return table.schemas().get(snapshot.schema_id, table.schema())

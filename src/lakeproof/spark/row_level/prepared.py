@@ -1,0 +1,142 @@
+"""An effect becomes files and a change: delete files for merge-on-read, rewritten data files for copy-on-write."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lakeproof.commit import Command, Mode, Policy, TableChange
+from lakeproof.commit.checks import Part
+from lakeproof.commit.planning import replaces_by_filter
+from lakeproof.errors import InvalidInput
+from lakeproof.format import DeleteFile, Rows, rows_of
+from lakeproof.iceberg.committing.commit import Committed
+from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.committing.window import load_snapshot
+from lakeproof.iceberg.pyiceberg_names import DataFile as IcebergFile
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.reading.delete_files import write_position_deletes
+from lakeproof.spark.compaction.rewrite_files import Rewritten, rewrite
+from lakeproof.spark.engine import Engine
+from lakeproof.spark.row_level.effect import Effect
+from lakeproof.spark.row_level.new_rows import write_new
+from lakeproof.spark.row_level.row_positions import Found, as_rows
+from lakeproof.spark.row_level.scanned_files import Home, dead_rows, homes_of, kept_rows
+from lakeproof.spark.writing.spark_write import Written, remove_folder
+
+NOTHING = Written((), "")
+
+
+class Prepared(NamedTuple):
+    """A change whose files are written; the folders hold nothing else."""
+
+    change: TableChange
+    files: NewFiles
+    folders: tuple[str, ...] = ()
+
+
+def prepared(engine: Engine, table: Table, base: TableChange, effect: Effect, policy: Policy) -> Prepared:
+    """The effect as a change on this table, its files written."""
+    head = table.current_snapshot()
+    base = base._replace(
+        scan_snapshot=None if head is None else head.snapshot_id,
+        scan_sequence_number=0 if head is None else head.sequence_number or 0,
+        conflict_filter=effect.conflict_filter,
+        reads=as_rows(effect.reads),
+    )
+    if effect.whole:
+        return Prepared(whole_files_removed(base, effect, policy), NewFiles())
+    new = NOTHING if effect.new_rows is None else write_new(engine, table, effect.new_rows)
+    homes = homes_of(engine, table, effect.targets)
+    try:
+        if base.mode is Mode.COPY_ON_WRITE and effect.targets:
+            return copied_on_write(engine, table, base, effect.targets, homes, new)
+        return merged_on_read(table, base, effect.targets, homes, new)
+    except BaseException:
+        if new.folder:
+            remove_folder(engine.gateway, new.folder)
+        raise
+
+
+def whole_files_removed(base: TableChange, effect: Effect, policy: Policy) -> TableChange:
+    """Files that go without being opened: by filter where the policy drops what matches at the head, else by name."""
+    if replaces_by_filter(Command.METADATA_DELETE, policy):
+        return base._replace(command=Command.METADATA_DELETE, row_filter=effect.conflict_filter)
+    return base._replace(
+        mode=Mode.COPY_ON_WRITE,
+        removed_data_files=effect.whole,
+        targets=rows_of((file.path, file.all_rows) for file in effect.whole),
+        mapping=(),
+    )
+
+
+def merged_on_read(table: Table, base: TableChange, targets: Found, homes: dict[str, Home], new: Written) -> Prepared:
+    """One delete file for each data file that loses rows, and the new rows."""
+    if targets and table.format_version < 2:
+        raise InvalidInput(
+            "a table of format version 1 has no delete files",
+            place=f"table {'.'.join(table.name())}",
+            hint="use copy-on-write, or set 'format-version'='2'",
+        )
+    rows = as_rows(targets)
+    values, files = [], []
+    for path, bits in rows:
+        home = homes[path]
+        file = write_position_deletes(table, path, targets[path], partition=home.partition, spec_id=home.file.spec_id)
+        files.append(file)
+        values.append(delete_value(file, home, ((path, bits),)))
+    change = base._replace(
+        added_delete_files=tuple(values),
+        required_data_files=tuple(path for path, _ in rows),
+        targets=rows,
+    )
+    return Prepared(change, NewFiles(new.files, tuple(files)), folders_of(new))
+
+
+def copied_on_write(
+    engine: Engine, table: Table, base: TableChange, targets: Found, homes: dict[str, Home], new: Written
+) -> Prepared:
+    """Each data file that loses rows is written again without them; the new rows stand in files of their own."""
+    lost = united(dead_rows(engine, table, homes.values()), targets)
+    kept = rows_of((home.path, kept_rows(home, lost)) for home in homes.values())
+    done = rewrite(engine, table, [(homes[path],) for path, _ in kept], lost) if kept else Rewritten()
+    change = base._replace(
+        removed_data_files=tuple(home.file for home in homes.values()),
+        targets=as_rows(targets),
+        kept=kept,
+        mapping=done.mapping,
+    )
+    folders = (done.folder,) if done.folder else ()
+    return Prepared(change, NewFiles((*done.files, *new.files)), (*folders, *folders_of(new)))
+
+
+def united(found: Found, others: Found) -> Found:
+    """The positions of both."""
+    return {
+        path: np.union1d(found[path], others[path]) if path in found and path in others else {**found, **others}[path]
+        for path in {**found, **others}
+    }
+
+
+def folders_of(new: Written) -> tuple[str, ...]:
+    """The folder of the new rows, if there are any."""
+    return (new.folder,) if new.folder else ()
+
+
+def delete_value(file: IcebergFile, home: Home, rows: Rows) -> DeleteFile:
+    """A written delete file as a value."""
+    return DeleteFile(file.file_path, partition=home.file.partition, spec_id=home.file.spec_id, positions=rows)
+
+
+def unused_files(done: Committed, made: Prepared) -> list[str]:
+    """Delete files that were written in vain: their rows had moved, or somebody else deleted them first."""
+    written = [file.file_path for file in made.files.delete_files]
+    if not written or done.snapshot_id is None:
+        return written
+    committed = done.table.snapshot_by_id(done.snapshot_id)
+    if committed is not None and committed.parent_snapshot_id == made.change.scan_snapshot:
+        return []
+    own = load_snapshot(done.table, done.snapshot_id, Part(added_delete_files=True))
+    used = {file.path for file in own.added_delete_files}
+    return [path for path in written if path not in used]

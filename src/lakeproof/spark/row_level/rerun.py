@@ -1,0 +1,154 @@
+"""A row-level command is run: scanned, written, committed, and run again from the head where the rules say so.
+
+Every execution has a scan snapshot of its own; all references to the table inside the statement read that one. The
+command id stays the same, so that a commit whose answer was lost is found again.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from lakeproof.commit import Command, Conflict, Policy, RunAgain, TableChange
+from lakeproof.commit.planning import MAX_RERUNS, Run, mode_for, run_until_done
+from lakeproof.commit.policy_text import named_policy
+from lakeproof.errors import InvalidInput, LakeproofError
+from lakeproof.iceberg.committing.commit import (
+    FILES_WRITTEN,
+    POLICY_PROPERTY,
+    RUNNING_AGAIN,
+    SCANNED,
+    Committed,
+    commit_change,
+    remove_files,
+)
+from lakeproof.iceberg.committing.whole_file_commits import isolation_of, mode_of
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.spark.engine import Engine
+from lakeproof.spark.row_level.delete import delete_effect
+from lakeproof.spark.row_level.effect import Effect
+from lakeproof.spark.row_level.expired import again_if_expired
+from lakeproof.spark.row_level.merge import merge_effect
+from lakeproof.spark.row_level.prepared import Prepared, prepared, unused_files
+from lakeproof.spark.row_level.update import update_effect
+from lakeproof.spark.statements.analysis import ParsedCommand
+from lakeproof.spark.statements.options import refuse_staged_writes
+from lakeproof.spark.writing.leftovers import removed_if_refused
+from lakeproof.spark.writing.spark_write import remove_folder
+
+MAX_RERUNS_PROPERTY = "lakeproof.max-reruns"
+_log = logging.getLogger("lakeproof")
+_EFFECTS: dict[Command, Callable[..., Effect]] = {
+    Command.DELETE: delete_effect,
+    Command.UPDATE: update_effect,
+    Command.MERGE: merge_effect,
+}
+Find = Callable[..., Effect]
+
+
+class Done(NamedTuple):
+    """What became of a command: its snapshot (`None`: nothing was to be done), and what it took."""
+
+    snapshot_id: int | None
+    reruns: int = 0
+    retries: int = 0
+
+
+def run_row_level(engine: Engine, name: str, parsed: ParsedCommand) -> Done:
+    """The command as one snapshot of the table `name`."""
+    command, find = parsed.command, partial(_EFFECTS[parsed.command], engine, parsed=parsed)
+    command_id = str(uuid.uuid4())
+
+    def once(run: Run) -> Committed | RunAgain | None:
+        table = engine.load(name)
+        require_writable(table)
+        refuse_staged_writes(engine, table)
+        policy = engine.context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof"))
+        mode = mode_for(command, policy, mode_of(table, command), run.again)
+        base = TableChange(command, mode, isolation_of(table, command), command_id)
+        return _once(engine, table, base, policy, find, name, run)
+
+    answer, last = run_until_done(once, partial(note_rerun, engine, f"{command} on {name}"))
+    return Done(None, last.reruns) if answer is None else Done(answer.snapshot_id, last.reruns, answer.retries)
+
+
+def note_rerun(engine: Engine, what: str, run: Run, conflict: Conflict) -> None:
+    """Tell whoever watches that a command runs again."""
+    engine.context.on_rerun(conflict)
+    engine.context.on_phase(RUNNING_AGAIN)
+    _log.info("%s runs again (%s): %s", what, run.reruns, conflict.check)
+
+
+def reruns_left(table: Table, run: Run) -> bool:
+    """Whether the command may run again, as the table says."""
+    return run.left(int(table.properties.get(MAX_RERUNS_PROPERTY, MAX_RERUNS)))
+
+
+def _once(
+    engine: Engine, table: Table, base: TableChange, policy: Policy, find: Find, name: str, run: Run
+) -> Committed | RunAgain | None:
+    """One execution from the table's head; `None`: there was nothing to do."""
+    try:
+        made = _prepared(engine, table, base, policy, find, name)
+    except (LakeproofError, PySparkException, Py4JError, OSError):
+        again = again_if_expired(engine, name, table, base.mode) if reruns_left(table, run) else None
+        if again is None:
+            raise
+        return again
+    return None if made is None else _committed(engine, table, made, policy, run)
+
+
+def _prepared(
+    engine: Engine, table: Table, base: TableChange, policy: Policy, find: Find, name: str
+) -> Prepared | None:
+    with engine.within(pinned={**engine.context.pinned, name: table}):
+        effect = find(table, policy=policy)
+        try:
+            engine.context.on_phase(SCANNED)
+            return None if effect.is_nothing else prepared(engine, table, base, effect, policy)
+        finally:
+            effect.release()
+
+
+def _committed(engine: Engine, table: Table, made: Prepared, policy: Policy, run: Run) -> Committed | RunAgain:
+    """The prepared change, committed; where it certainly was not, none of its files is left."""
+    on_phase = engine.context.on_phase
+    with removed_if_refused(lambda: _remove(engine, table, made)):
+        on_phase(FILES_WRITTEN)
+        answer = commit_change(
+            table,
+            made.change,
+            made.files,
+            policy=policy,
+            reruns=run.reruns,
+            reruns_left=reruns_left(table, run),
+            summary=engine.context.summary,
+            on_phase=on_phase,
+        )
+    if isinstance(answer, RunAgain):
+        _remove(engine, table, made)
+    else:
+        remove_files(table, unused_files(answer, made))
+    return answer
+
+
+def _remove(engine: Engine, table: Table, made: Prepared) -> None:
+    remove_files(table, (file.file_path for file in (*made.files.data_files, *made.files.delete_files)))
+    for folder in made.folders:
+        remove_folder(engine.gateway, folder)
+
+
+def require_writable(table: Table) -> None:
+    """Format version 3 can be read, and is refused before any work is done."""
+    if table.format_version > 2:
+        raise InvalidInput(
+            f"tables of format version {table.format_version} can be read but not written",
+            place=f"table {'.'.join(table.name())}",
+            hint="use a table of format version 2",
+        )

@@ -1,0 +1,283 @@
+"""UPDATE, DELETE and MERGE as Spark itself understands them: its parser, its analyzer, no text of ours.
+
+A scan of the target takes the target's place in the parsed plan, and the session's analyzer resolves the whole
+statement: names, types, subqueries, CTEs, parameters, `*`. What comes out are Catalyst expressions on that scan, which
+become Columns as they are. A parsed plan never changes, so that a command that runs again is analysed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark
+
+from lakeproof.commit import Command
+from lakeproof.errors import InvalidInput
+from lakeproof.spark.jvm.gateway import CATALYST, Gateway, items_of
+from lakeproof.sql.column_aliases import with_aliases_inside
+
+_LOGICAL = f"{CATALYST}plans.logical."
+_COMMANDS = {"DeleteFromTable": Command.DELETE, "UpdateTable": Command.UPDATE, "MergeIntoTable": Command.MERGE}
+_NOT_REPEATABLE = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
+MATCHED, NOT_MATCHED, NOT_MATCHED_BY_SOURCE = "matched", "not matched", "not matched by source"
+Arguments = Mapping[str, Any] | Sequence[Any]
+
+
+class ParsedCommand(NamedTuple):
+    """A row-level command as Spark parsed it; `target` are the parts of its table's name as they were quoted."""
+
+    command: Command
+    plan: Any
+    target: tuple[str, ...]
+
+
+class ParsedInsert(NamedTuple):
+    """An INSERT below CTEs; `target` are the parts of its table's name."""
+
+    target: tuple[str, ...]
+
+
+class Target(NamedTuple):
+    """What stands for the target: a scan, and the table's columns, which are the scan's first ones.
+
+    Columns behind those (the place of a row) are hidden from the statement, but known to its expressions.
+    """
+
+    name: tuple[str, ...]
+    rows: DataFrame
+    columns: spark.StructType
+
+
+class Clause(NamedTuple):
+    """A WHEN clause: `values` has an expression for each column of the table; `None`: the clause deletes."""
+
+    when: str
+    condition: Column | None
+    values: tuple[Column, ...] | None
+
+
+class Meaning(NamedTuple):
+    """A command resolved on a scan: WHERE or ON (`None`: every row), the values of an UPDATE, the parts of a MERGE."""
+
+    condition: Column | None = None
+    values: tuple[Column, ...] = ()
+    source: DataFrame | None = None
+    clauses: tuple[Clause, ...] = ()
+
+
+class Analyzer:
+    """The parser and the analyzer of one session."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self.gateway = gateway
+        state = gateway.session.sessionState()
+        self.parser, self.analyzer = state.sqlParser(), state.analyzer()
+        self.columns = gateway.named("org.apache.spark.sql.classic.ExpressionUtils")
+
+    # ---- text
+
+    def parsed(self, text: str, arguments: Arguments | None = None) -> Any:
+        """Spark's own parse, with parameters; a MERGE source may name its columns, which Spark's grammar refuses."""
+        self.activate()
+        try:
+            return self._parsed(text, arguments)
+        except ParseException as error:
+            moved = with_aliases_inside(text) if error.getCondition() == "COLUMN_ALIASES_NOT_ALLOWED" else None
+            if moved is None:
+                raise
+            return self._parsed(moved, arguments)
+
+    def _parsed(self, text: str, arguments: Arguments | None) -> Any:
+        if not arguments:
+            return self.parser.parsePlan(text)
+        context = f"{CATALYST}parser."
+        if isinstance(arguments, Mapping):
+            values: Any = {name: self._argument(value) for name, value in arguments.items()}
+            named = self.gateway.named(f"{context}NamedParameterContext")
+            return self.parser.parsePlanWithParameters(text, named(self.gateway.jvm.PythonUtils.toScalaMap(values)))
+        values = self.gateway.sequence(self._argument(value) for value in arguments)
+        listed = self.gateway.named(f"{context}PositionalParameterContext")
+        return self.parser.parsePlanWithParameters(text, listed(values))
+
+    def _argument(self, value: Any) -> Any:
+        return self.gateway.session.expression(F.lit(value)._jc)
+
+    def activate(self) -> None:
+        """Parser and analyzer read the settings of the thread's active session.
+
+        A Python thread that never ran a query has none; Spark would then ask its own catalog instead of ours.
+        """
+        self.gateway.named("org.apache.spark.sql.classic.SparkSession").setActiveSession(self.gateway.session)
+
+    # ---- parsed plans
+
+    def command_of(self, plan: Any) -> ParsedCommand | ParsedInsert | None:
+        """The row-level command, or the INSERT, that a parsed plan is (below its CTEs); `None`: it is neither."""
+        below = plan
+        while (kind := below.nodeName()) == "UnresolvedWith":
+            below = below.child()
+        if kind == "InsertIntoStatement":
+            parts = self._name_of(below.table())
+            return None if parts is None else ParsedInsert(parts)
+        parts = self._name_of(below.children().apply(0)) if kind in _COMMANDS else None
+        return None if parts is None else ParsedCommand(_COMMANDS[kind], plan, parts)
+
+    def _name_of(self, relation: Any) -> tuple[str, ...] | None:
+        while (kind := relation.nodeName()) == "SubqueryAlias":
+            relation = relation.child()
+        return tuple(items_of(relation.multipartIdentifier())) if kind == "UnresolvedRelation" else None
+
+    # ---- meaning
+
+    def meaning(self, parsed: ParsedCommand, target: Target) -> Meaning:
+        """The command's conditions, values and source, resolved on the target's scan; or Spark's own error."""
+        self.activate()
+        analyzed = self.analyzer.execute(self._with_target(parsed.plan, target))
+        command = analyzed
+        while command.nodeName() == "WithCTE":
+            command = command.plan()
+        self._check(analyzed, command, parsed.command)
+        if parsed.command is Command.MERGE and command.withSchemaEvolution():
+            raise InvalidInput("MERGE WITH SCHEMA EVOLUTION is not supported", hint="add the columns with ALTER TABLE")
+        if parsed.command is Command.DELETE:
+            return Meaning(self.column(command.condition()))
+        attributes = self._attributes(target)
+        if parsed.command is Command.UPDATE:
+            values = self._updated(attributes, command.assignments(), star=False)
+            return Meaning(self._optional(command.condition()), values)
+        return Meaning(
+            self.column(command.mergeCondition()),
+            source=self.gateway.dataframe(command.sourceTable()),
+            clauses=tuple(self._clauses(command, attributes)),
+        )
+
+    def column(self, expression: Any) -> Column:
+        """A Catalyst expression as a Column."""
+        return Column(self.columns.column(expression))
+
+    def _optional(self, expression: Any) -> Column | None:
+        return self.column(expression.get()) if expression.isDefined() else None
+
+    def _with_target(self, plan: Any, target: Target) -> Any:
+        """The plan with the scan for its target; there alone, so that subqueries on the table read it as others do."""
+        if plan.nodeName() == "UnresolvedRelation":
+            scan = target.rows._jdf.queryExecution().analyzed()
+            own = scan.output().take(len(target.columns.fields))
+            shown = self.gateway.module(f"{_LOGICAL}Project").apply(own, scan)
+            return self.gateway.module(f"{_LOGICAL}SubqueryAlias").apply(self.gateway.sequence(target.name), shown)
+        children = list(items_of(plan.children()))
+        children[0] = self._with_target(children[0], target)
+        return plan.withNewChildren(self.gateway.sequence(children))
+
+    def _check(self, analyzed: Any, command: Any, kind: Command) -> None:
+        """Spark's own errors: unresolved and ambiguous names, wrong types, aggregates in WHERE.
+
+        A command that Spark does not rewrite may not say rand() or uuid(). Ours becomes a Filter and a Project, which
+        may: there what it says is checked in that shape.
+        """
+        try:
+            self.analyzer.checkAnalysis(analyzed)
+        except AnalysisException as error:
+            if error.getCondition() != _NOT_REPEATABLE or kind is Command.MERGE:
+                raise
+            try:
+                self.analyzer.checkAnalysis(self._as_query(command, kind))
+            except AnalysisException:  # an aggregate beside rand(): Spark's first word about it is the better one
+                raise error from None
+
+    def _as_query(self, command: Any, kind: Command) -> Any:
+        """DELETE as a Filter, UPDATE as a Project above one."""
+        rows = command.children().apply(0)
+        condition = command.condition() if kind is Command.DELETE else None
+        if kind is Command.UPDATE and command.condition().isDefined():
+            condition = command.condition().get()
+        if condition is not None:
+            rows = self.gateway.named(f"{_LOGICAL}Filter")(condition, rows)
+        if kind is Command.DELETE:
+            return rows
+        values = [self._named(assignment.value()) for assignment in items_of(command.assignments())]
+        return self.gateway.module(f"{_LOGICAL}Project").apply(self.gateway.sequence(values), rows)
+
+    def _named(self, value: Any) -> Any:
+        alias = self.gateway.module(f"{CATALYST}expressions.Alias")
+        rest = [getattr(alias, f"apply$default${number}")(value, "value") for number in range(3, 7)]
+        return alias.apply(value, "value", *rest)
+
+    # ---- values
+
+    def _attributes(self, target: Target) -> Any:
+        """The columns of the scan as the table declares them: the scan itself calls every column nullable."""
+        found = target.rows._jdf.queryExecution().analyzed().output().take(len(target.columns.fields))
+        if all(_is_nullable(field) for field in target.columns.fields):
+            return found
+        declared = []
+        for attribute, field in zip(items_of(found), target.columns.fields, strict=True):
+            kind = self.gateway.java_schema(spark.StructType([field])).apply(0).dataType()
+            declared.append(attribute.withDataType(kind).withNullability(field.nullable))
+        return self.gateway.sequence(declared)
+
+    def _clauses(self, command: Any, attributes: Any) -> Iterator[Clause]:
+        groups = {
+            MATCHED: command.matchedActions(),
+            NOT_MATCHED: command.notMatchedActions(),
+            NOT_MATCHED_BY_SOURCE: command.notMatchedBySourceActions(),
+        }
+        for when, actions in groups.items():
+            for action in items_of(actions):
+                yield Clause(when, self._optional(action.condition()), self._written(action, attributes))
+
+    def _written(self, action: Any, attributes: Any) -> tuple[Column, ...] | None:
+        kind = action.getClass().getSimpleName()
+        if kind == "DeleteAction":
+            return None
+        if kind == "UpdateAction":
+            return self._updated(attributes, action.assignments(), star=bool(action.fromStar()))
+        bare = self._bare(action.assignments())
+        return self._values(self._rules.alignInsertAssignments(attributes, bare, False))
+
+    def _updated(self, attributes: Any, assignments: Any, *, star: bool) -> tuple[Column, ...]:
+        bare = self._bare(assignments)
+        return self._values(self._rules.alignUpdateAssignments(attributes, bare, star, False))
+
+    @property
+    def _rules(self) -> Any:
+        """Spark's rules for values that are assigned to columns of a V2 table: types, structs, defaults, NOT NULL."""
+        return self.gateway.module(f"{CATALYST}analysis.AssignmentUtils")
+
+    def _values(self, aligned: Any) -> tuple[Column, ...]:
+        return tuple(self.column(assignment.value()) for assignment in items_of(aligned))
+
+    def _bare(self, assignments: Any) -> Any:
+        """The assignments without the casts that the analyzer put around their values.
+
+        To a target that has no row-level operations of its own it casts anything to anything, without asking the
+        store assignment policy; the rules that follow do ask.
+        """
+        kind = self.gateway.named(f"{_LOGICAL}Assignment")
+        return self.gateway.sequence(kind(each.key(), self._uncast(each.value())) for each in items_of(assignments))
+
+    def _uncast(self, value: Any) -> Any:
+        tag = self.gateway.once(
+            "cast by insertion", lambda: self.gateway.module(f"{CATALYST}expressions.Cast").BY_TABLE_INSERTION()
+        )
+        if value.getClass().getSimpleName() == "Cast" and value.getTagValue(tag).isDefined():
+            value = value.child()
+        return value.child() if value.getClass().getSimpleName() == "AssertNotNull" else value
+
+
+def _is_nullable(field: spark.StructField) -> bool:
+    return bool(field.nullable) and _nulls_inside(field.dataType)
+
+
+def _nulls_inside(kind: spark.DataType) -> bool:
+    if isinstance(kind, spark.StructType):
+        return all(_is_nullable(field) for field in kind.fields)
+    if isinstance(kind, spark.ArrayType):
+        return bool(kind.containsNull) and _nulls_inside(kind.elementType)
+    if isinstance(kind, spark.MapType):
+        return bool(kind.valueContainsNull) and _nulls_inside(kind.keyType) and _nulls_inside(kind.valueType)
+    return True

@@ -1,0 +1,265 @@
+"""CREATE, ALTER and DROP of managed tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import types as spark
+
+from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED
+from lakeproof.iceberg.pyiceberg_names import IcebergType, PrimitiveType, Table
+from lakeproof.iceberg.tables import evolution
+from lakeproof.iceberg.tables.creation import Staged, abandon, publish, stage_table
+from lakeproof.iceberg.tables.refs import create_branch, create_tag, drop_ref
+from lakeproof.iceberg.tables.tables import (
+    PartitionBy,
+    create_namespace,
+    create_table,
+    drop_table,
+    name_parts,
+    rename_table,
+)
+from lakeproof.spark.catalog import DEPENDENCIES, is_managed, lowered, table_properties
+from lakeproof.spark.engine import Engine
+from lakeproof.spark.jvm.failures import spoken
+from lakeproof.spark.jvm.spark_types import to_iceberg_schema, to_iceberg_type
+from lakeproof.spark.reading.file_groups import NAME_MAPPING
+from lakeproof.spark.statements.names import managed, qualified, spark_has
+from lakeproof.spark.writing.leftovers import removed_if_refused
+from lakeproof.spark.writing.spark_write import remove_folder, write_rows
+from lakeproof.sql import statements as s
+
+FORMATS = ("parquet", "orc")
+
+
+def asks_for_managed(made: s.CreateTable) -> bool:
+    """Whether CREATE TABLE asks for a managed table: `using iceberg`, or the option `addTableManagement`."""
+    return is_managed(made.provider, dict(made.options)) or is_managed("", dict(made.properties))
+
+
+def create(engine: Engine, made: s.CreateTable) -> None:
+    """The table is there, together with the rows of the query if there is one; after a failure it is not."""
+    name = qualified(engine, made.table)
+    place = f"table {name}"
+    _refuse(engine, made, place)
+    if engine.find(name) is not None:
+        if made.if_not_exists:
+            return
+        raise InvalidInput(f"there is already a table `{name}`", hint="drop it first, or say IF NOT EXISTS")
+    if made.query is None:
+        create_namespace(engine.catalog, name.rpartition(".")[0], if_not_exists=True)
+        told = _told(made, _schema(engine, made.columns, place))
+        table = create_table(engine.catalog, name, **told, if_not_exists=made.if_not_exists)
+        if mapping := _name_mapping(table):
+            evolution.alter_properties(table, mapping)
+        return
+    with spoken(engine.gateway, made.query):
+        _create_as(engine, made, name, engine.gateway.spark.sql(made.query))
+
+
+def _create_as(engine: Engine, made: s.CreateTable, name: str, rows: DataFrame) -> None:
+    """The rows are written for a table that nobody sees, and one request makes it with its first snapshot."""
+    create_namespace(engine.catalog, name.rpartition(".")[0], if_not_exists=True)
+    staged = stage_table(engine.catalog, name, **_told(made, rows.schema))
+    try:
+        _fill(engine, made, name, staged, rows)
+    except BaseException:
+        abandon(staged)
+        raise
+
+
+def _fill(engine: Engine, made: s.CreateTable, name: str, staged: Staged, rows: DataFrame) -> None:
+    on_phase = engine.context.on_phase
+    on_phase(SCANNED)
+    written = write_rows(engine.gateway, staged.table, rows)
+    with removed_if_refused(lambda: remove_folder(engine.gateway, written.folder)):
+        on_phase(FILES_WRITTEN)
+        mapping = _name_mapping(staged.table)
+        try:
+            publish(staged, written.files, properties=mapping, summary=engine.context.summary, on_phase=on_phase)
+        except InvalidInput:
+            if not (made.if_not_exists and engine.find(name) is not None):
+                raise
+            remove_folder(engine.gateway, written.folder)
+
+
+def _told(made: s.CreateTable, schema: spark.StructType) -> dict[str, Any]:
+    options = lowered(dict(made.options))
+    properties = table_properties(dict(made.properties))
+    if made.provider.lower() in FORMATS and made.provider.lower() != "parquet":
+        properties.setdefault("write.format.default", made.provider.lower())
+    if made.comment:
+        properties["comment"] = made.comment
+    return {
+        "schema": to_iceberg_schema(schema),
+        "partition_by": [_partition_by(field) for field in made.partitions],
+        "properties": properties,
+        "location": _location(made.location or options.get("path")),
+        "column_dependencies": options.get(DEPENDENCIES, lowered(dict(made.properties)).get(DEPENDENCIES, "")),
+    }
+
+
+def _name_mapping(table: Table) -> dict[str, str]:
+    """Spark's ORC writer leaves field ids out: other engines find the columns by this property."""
+    return {NAME_MAPPING: table.schema().name_mapping.model_dump_json()} if read_by_name(table) else {}
+
+
+def read_by_name(table: Table) -> bool:
+    """Whether the table's own files carry no field ids."""
+    return table.properties.get("write.format.default", "parquet").lower() != "parquet"
+
+
+def _location(path: str | None) -> str | None:
+    return None if path is None else path if "://" in path else str(Path(path.removeprefix("file:")).absolute())
+
+
+def _refuse(engine: Engine, made: s.CreateTable, place: str) -> None:
+    provider = made.provider.lower()
+    if made.clauses:
+        reason = "Iceberg has no such clause; partition by bucket(n, column) instead of buckets"
+        raise InvalidInput(f"a managed table cannot be {made.clauses[0]}", place=place, hint=reason)
+    if provider == "avro":
+        reason = "Spark writes Avro without field ids, and PyIceberg reads no Avro rows: nobody else could read it"
+        raise InvalidInput("a managed table cannot be written as `avro`", place=place, hint=f"{reason}; use parquet")
+    if provider not in ("", "iceberg", *FORMATS):
+        raise InvalidInput(f"a managed table cannot be written as `{provider}`", place=place, hint="use parquet or orc")
+    if made.replace:
+        raise InvalidInput(
+            "CREATE OR REPLACE would lose the table's history", place=place, hint="use INSERT OVERWRITE, or DROP first"
+        )
+    if not made.columns and made.query is None:
+        raise InvalidInput("the table needs columns or a query", place=place)
+    if made.columns and made.query is not None:
+        raise InvalidInput("CREATE TABLE … AS takes its columns from the query", place=place, hint="leave them out")
+    if spark_has(engine, made.table):
+        raise InvalidInput("Spark itself has a table of that name", place=place, hint="drop it, or choose another name")
+
+
+def _schema(engine: Engine, columns: tuple[s.Column, ...], place: str) -> spark.StructType:
+    fields = []
+    for column in columns:
+        kind = _type(engine, column, place)
+        metadata = {"comment": column.comment} if column.comment else {}
+        fields.append(spark.StructField(name_parts(column.name)[-1], kind, column.nullable, metadata))
+    names = [field.name.lower() for field in fields]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise InvalidInput(f"the column `{twice}` is there twice", place=place)
+    return spark.StructType(fields)
+
+
+def _type(engine: Engine, column: s.Column, place: str) -> spark.DataType:
+    with spoken(engine.gateway):
+        try:
+            return spark.StructType.fromDDL(f"x {column.type}").fields[0].dataType
+        except Exception as error:
+            raise InvalidInput(
+                f"`{column.type}` is not a type", place=f"{place}, column {column.name}", hint=str(error).split("\n")[0]
+            ) from None
+
+
+def drop(engine: Engine, dropped: s.Drop) -> None:
+    """The table leaves the catalog; PURGE removes its files too."""
+    drop_table(engine.catalog, qualified(engine, dropped.table), if_exists=dropped.if_exists, purge=dropped.purge)
+
+
+def alter(engine: Engine, altered: s.Alter, table: Table) -> None:
+    """All schema changes of one statement are one new schema."""
+    if not altered.changes:
+        raise InvalidInput("a managed table has no such ALTER TABLE", place=f"table {altered.table}", hint=_ALTER_HINT)
+    schema = [change for each in altered.changes for change in _schema_changes(engine, each, altered.table)]
+    kept = (evolution.AddColumn, evolution.MoveColumn, evolution.CommentColumn, evolution.WidenColumn)
+    if read_by_name(table) and not all(isinstance(change, kept) for change in schema):
+        raise InvalidInput(
+            "columns of ORC files are found by name, so they can be neither renamed nor dropped",
+            place=f"table {altered.table}",
+            hint="copy the rows into a Parquet table",
+        )
+    if schema:
+        table = evolution.alter_schema(table, schema)
+    fields = [change for each in altered.changes for change in _partition_changes(each)]
+    if fields:
+        table = evolution.alter_partitions(table, fields)
+    for change in altered.changes:
+        _other_change(engine, table, change, altered.table)
+
+
+_ALTER_HINT = (
+    "known are ADD, RENAME, DROP and ALTER COLUMN, SET and UNSET TBLPROPERTIES, RENAME TO, "
+    "ADD, DROP and REPLACE PARTITION FIELD, CREATE and DROP BRANCH or TAG"
+)
+
+
+def _schema_changes(engine: Engine, change: s.Change, place: str) -> Iterator[evolution.SchemaChange]:
+    match change:
+        case s.AddColumn(column, first, after):
+            if not column.nullable:
+                hint = "old rows have no value for it"
+                raise InvalidInput("a new column cannot be NOT NULL", place=f"column {column.name}", hint=hint)
+            kind = _iceberg_type(engine, column, place)
+            yield evolution.AddColumn(column.name, kind, column.comment, first, after)
+        case s.RenameColumn(name, new_name):
+            yield evolution.RenameColumn(name, new_name)
+        case s.DropColumn(name):
+            yield evolution.DropColumn(name)
+        case s.AlterColumn():
+            yield from _column_changes(engine, change, place)
+
+
+def _column_changes(engine: Engine, change: s.AlterColumn, place: str) -> Iterator[evolution.SchemaChange]:
+    if change.type is not None:
+        kind = _iceberg_type(engine, s.Column(change.name, change.type), place)
+        if not isinstance(kind, PrimitiveType):
+            raise InvalidInput("only single values can be widened", place=f"column {change.name}")
+        yield evolution.WidenColumn(change.name, kind)
+    if change.comment is not None:
+        yield evolution.CommentColumn(change.name, change.comment)
+    if change.first or change.after:
+        yield evolution.MoveColumn(change.name, change.first, change.after)
+    if change.nullable is False:
+        raise InvalidInput(
+            "a column cannot become NOT NULL", place=f"column {change.name}", hint="old rows may be null"
+        )
+    if change.nullable:
+        yield evolution.CommentColumn(change.name, make_optional=True)
+
+
+def _iceberg_type(engine: Engine, column: s.Column, place: str) -> IcebergType:
+    return to_iceberg_type(_type(engine, column, place), count(1), column.name)
+
+
+def _partition_changes(change: s.Change) -> Iterator[evolution.PartitionChange]:
+    if isinstance(change, s.AddPartitionField):
+        yield _partition_by(change.field)
+    elif isinstance(change, s.DropPartitionField):
+        yield evolution.DropPartition(_partition_by(change.field))
+
+
+def _partition_by(field: s.PartitionField) -> PartitionBy:
+    return PartitionBy(".".join(name_parts(field.column)), field.transform, field.name)
+
+
+def _other_change(engine: Engine, table: Table, change: s.Change, name: str) -> None:
+    match change:
+        case s.SetProperties(properties):
+            evolution.alter_properties(table, dict(properties))
+        case s.UnsetProperties(names):
+            evolution.alter_properties(table, remove=names)
+        case s.RenameTable(new_name):
+            _rename(engine, name, new_name)
+        case s.CreateRef(kind, ref, snapshot_id, if_not_exists):
+            if not (if_not_exists and ref in table.metadata.refs):
+                (create_branch if kind == "branch" else create_tag)(table, ref, snapshot_id)
+        case s.DropRef(kind, ref, if_exists):
+            drop_ref(table, ref, kind=kind, if_exists=if_exists)
+
+
+def _rename(engine: Engine, name: str, new_name: str) -> None:
+    if managed(engine, new_name) is not None or spark_has(engine, new_name):
+        raise InvalidInput(f"there is already a table `{new_name}`", hint="choose another name")
+    rename_table(engine.catalog, qualified(engine, name), qualified(engine, new_name))

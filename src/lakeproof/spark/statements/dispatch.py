@@ -1,0 +1,220 @@
+"""A statement is run: ours here, everything else by Spark itself, unchanged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+
+from lakeproof.errors import InvalidInput
+from lakeproof.filters import ALWAYS
+from lakeproof.iceberg.committing.whole_file_commits import delete_where
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.spark.catalog import lowered
+from lakeproof.spark.engine import Engine
+from lakeproof.spark.reading.cached_frames import follow_tables
+from lakeproof.spark.reading.explaining import explained
+from lakeproof.spark.reading.metadata_answers import answered
+from lakeproof.spark.row_level.insert import run_insert
+from lakeproof.spark.row_level.rerun import run_row_level
+from lakeproof.spark.row_level.target import analyzer_of
+from lakeproof.spark.statements import ddl, shows
+from lakeproof.spark.statements.analysis import Analyzer, Arguments, ParsedCommand, ParsedInsert
+from lakeproof.spark.statements.instants import epoch_millis
+from lakeproof.spark.statements.local_rows import local_rows, texts
+from lakeproof.spark.statements.names import (
+    is_known,
+    managed,
+    managed_target,
+    qualified,
+    refuse_managed_path,
+    refuse_unsupported,
+)
+from lakeproof.spark.statements.options import refuse_options_in
+from lakeproof.spark.statements.procedures import call
+from lakeproof.sql import parse
+from lakeproof.sql import statements as s
+from lakeproof.sql.parser import asks_for_management, target
+
+_AGGREGATES = re.compile(r"\b(count|min|max)\b", re.IGNORECASE)  # of which metadata may know the answer
+_WITH = re.compile(r"\s*with\b", re.IGNORECASE)
+_OPTIONS = re.compile(r"\bwith\s*\(", re.IGNORECASE)
+_WRITES = re.compile(r"\b(update|delete|merge|insert)\b", re.IGNORECASE)
+_DYNAMIC = "spark.sql.sources.partitionOverwriteMode"
+Sql = Callable[..., DataFrame]
+OnTable = s.Alter | s.Drop | s.Truncate | s.Describe | s.Show
+
+
+class Runner:
+    """Runs the statements of one lake; `spark_sql` is Spark's own."""
+
+    def __init__(self, engine: Engine, spark_sql: Sql) -> None:
+        self.engine, self.spark_sql = engine, spark_sql
+
+    def run(self, text: str, args: Arguments | None = None) -> DataFrame:
+        """The result of one statement; `args` are the parameters of `SparkSession.sql`."""
+        try:
+            return self._result(text, args)
+        except AnalysisException as error:
+            refuse_unsupported(self.engine, error)
+            raise
+
+    def _result(self, text: str, args: Arguments | None) -> DataFrame:
+        statement = self.understood(text)
+        if isinstance(statement, s.Query):
+            return self._query(statement.text, args)
+        result = self._changed(statement, text, args)
+        follow_tables(self.engine)
+        return result
+
+    def _changed(self, statement: s.Statement, text: str, args: Arguments | None) -> DataFrame:
+        """The result of a statement that may change tables."""
+        if isinstance(statement, s.RowLevel):
+            return self._row_level(statement.text, args)
+        if isinstance(statement, s.Insert):
+            return self._insert(statement, args)
+        return self._with_parameters(statement, text, args) if args else self._run(statement)
+
+    def understood(self, text: str) -> s.Statement:
+        """The statement; one that we cannot read and that is not about a managed table is Spark's to judge."""
+        try:
+            return parse(text)
+        except InvalidInput:
+            name = target(text)
+            if asks_for_management(text) or (name is not None and managed(self.engine, name) is not None):
+                raise
+            return s.Other(text)
+
+    def _sql(self, text: str, args: Arguments | None) -> DataFrame:
+        return self.spark_sql(text, args) if args else self.spark_sql(text)
+
+    def _with_parameters(self, statement: s.Statement, text: str, args: Arguments) -> DataFrame:
+        name = target(text)
+        if isinstance(statement, s.Other) or (name is not None and managed(self.engine, name) is None):
+            return self._sql(text, args)
+        raise InvalidInput("this statement takes no parameters", hint="write the values into the text")
+
+    def _row_level(self, text: str, args: Arguments | None) -> DataFrame:
+        """UPDATE, DELETE or MERGE, or an INSERT, as Spark parses it; the table of somebody else is Spark's business."""
+        parsed = self.analyzer.command_of(self.analyzer.parsed(text, args))
+        name = None if parsed is None else managed_target(self.engine, parsed.target)
+        if name is None or parsed is None:
+            return self._sql(text, args)
+        if isinstance(parsed, ParsedInsert):
+            return run_insert(self.engine, name, lambda: self._sql(text, args))
+        run_row_level(self.engine, name, parsed)
+        return self.nothing()
+
+    def merge(self, plan: Any) -> bool:
+        """Run the MERGE that `DataFrame.mergeInto` describes; false: it is not about a managed table."""
+        parsed = self.analyzer.command_of(plan)
+        name = managed_target(self.engine, parsed.target) if isinstance(parsed, ParsedCommand) else None
+        if name is None or not isinstance(parsed, ParsedCommand):
+            return False
+        run_row_level(self.engine, name, parsed)
+        follow_tables(self.engine)
+        return True
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """Spark's own reading of statements."""
+        return analyzer_of(self.engine)
+
+    def _run(self, statement: s.Statement) -> DataFrame:
+        match statement:
+            case s.AsOf(instant, query):
+                with self.engine.within(as_of_ms=epoch_millis(self.engine.gateway, instant)):
+                    return self._query(query, None)
+            case s.CreateTable() if ddl.asks_for_managed(statement):
+                ddl.create(self.engine, statement)
+                return self.nothing()
+            case s.CreateTable():
+                return self._spark_create(statement)
+            case s.InsertDirectory(path, text):
+                refuse_managed_path(self.engine, path)
+                return self.spark_sql(text)
+            case s.Call():
+                return call(self.engine, statement)
+            case s.Explain(mode, inner, text):
+                return self._explain(mode, inner, text)
+            case s.Other(text):
+                return self.spark_sql(text)
+            case s.Drop(name) if is_known(self.engine, name):
+                ddl.drop(self.engine, statement)  # even if its metadata cannot be read
+                return self.nothing()
+        assert isinstance(statement, OnTable)
+        table = managed(self.engine, statement.table)
+        return self.spark_sql(statement.text) if table is None else self._on_managed(statement, table)
+
+    def _on_managed(self, statement: OnTable, table: Table) -> DataFrame:
+        session = self.engine.gateway.spark
+        match statement:
+            case s.Alter():
+                ddl.alter(self.engine, statement, table)
+            case s.Truncate():
+                delete_where(table, ALWAYS)
+            case s.Describe(extended=extended):
+                return shows.described(session, table, extended=extended)
+            case s.Show(what="partitions"):
+                return shows.partitions(session, table)
+            case s.Show(what="create table"):
+                return shows.create_statement(session, table)
+            case s.Show(what="tblproperties"):
+                return shows.properties(session, table)
+            case s.Show():
+                return shows.columns(session, table)
+        return self.nothing()
+
+    def nothing(self) -> DataFrame:
+        """The result of a command: no rows of no columns."""
+        return self.engine.gateway.spark.range(0).select()
+
+    def _spark_create(self, made: s.CreateTable) -> DataFrame:
+        if managed(self.engine, made.table) is not None:
+            hint = "drop it first, or choose another name"
+            raise InvalidInput(f"there is already a managed table `{made.table}`", hint=hint)
+        refuse_managed_path(self.engine, made.location or lowered(dict(made.options)).get("path", ""))
+        return self.spark_sql(made.text)
+
+    def overwrites_dynamically(self) -> bool:
+        """Whether the session's INSERT OVERWRITE replaces only the partitions that it writes."""
+        return str(self.engine.gateway.spark.conf.get(_DYNAMIC)).lower() == "dynamic"
+
+    def _is_dynamic(self, statement: s.Insert) -> bool:
+        if not statement.overwrite or not self.overwrites_dynamically():
+            return False
+        return managed(self.engine, statement.table) is not None
+
+    def _insert(self, statement: s.Insert, args: Arguments | None) -> DataFrame:
+        """Spark resolves and casts; a dynamic overwrite is an INSERT INTO that replaces the partitions it writes."""
+        if managed(self.engine, statement.table) is None:
+            return self._sql(statement.text, args)
+        name = qualified(self.engine, statement.table)
+        if not self._is_dynamic(statement):
+            return run_insert(self.engine, name, lambda: self._sql(statement.text, args))
+        with self.engine.within(dynamic=True):
+            return run_insert(self.engine, name, lambda: self._sql(statement.as_append, args))
+
+    def _explain(self, mode: str, inner: str, text: str) -> DataFrame:
+        statement = self.understood(inner)
+        if isinstance(statement, s.AsOf):
+            with self.engine.within(as_of_ms=epoch_millis(self.engine.gateway, statement.instant)):
+                rows = self.spark_sql(statement.query)
+        elif isinstance(statement, s.Query):
+            rows = self.spark_sql(statement.text)
+        else:
+            return self.spark_sql(text)
+        said = explained(self.engine, rows, mode)
+        return texts(self.engine.gateway.spark, ("plan",), [(said,)])
+
+    def _query(self, text: str, args: Arguments | None) -> DataFrame:
+        if _WITH.match(text) and _WRITES.search(text):  # a command may stand below its CTEs
+            return self._row_level(text, args)
+        if _OPTIONS.search(text):
+            refuse_options_in(text, lambda name: managed(self.engine, name) is not None)
+        rows = self._sql(text, args)
+        values = answered(self.engine, rows) if _AGGREGATES.search(text) else None
+        return rows if values is None else local_rows(self.engine.gateway.spark, [values], rows.schema)

@@ -1,0 +1,1 @@
+"""Rows on their way to data files of a managed table."""

@@ -1,0 +1,123 @@
+"""Rows with lists or maps are written by pyarrow inside Spark's workers: Spark's own writer leaves out their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import types as spark
+from pyspark.sql.udf import UserDefinedFunction
+from pyspark.util import PythonEvalType
+
+from lakeproof.iceberg.committing.footers import WrittenFile
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.spark.reading.columns import named_column
+from lakeproof.spark.writing.transforms import decoded
+
+ROWS_PER_GROUP = 256 * 1024
+_RESULT = "path string, partition array<string>"
+_Writer = Any
+
+
+def write_in_workers(rows: DataFrame, names: Sequence[str], folder: str, table: Table) -> list[WrittenFile]:
+    """The rows as Parquet files below `folder`, one for each task and partition."""
+    return [WrittenFile(path, _partition(texts, table)) for path, texts in worker_paths(rows, names, folder, table)]
+
+
+def worker_paths(
+    rows: DataFrame, names: Sequence[str], folder: str, table: Table
+) -> list[tuple[str, Sequence[str | None]]]:
+    """What the workers wrote: a path for each task and each set of values of the columns `names`, and those values.
+
+    Only a task that succeeded gives back the names of its files.
+    """
+    codec = table.properties.get("write.parquet.compression-codec", "zstd")
+    writer = _writer(list(names), folder, table.schema().as_arrow(), codec)
+    return [(row["path"], row["partition"]) for row in map_in_arrow(rows, writer, _RESULT).collect()]
+
+
+def driver_files(rows: Any, names: Sequence[str], folder: str, table: Table) -> list[WrittenFile]:
+    """The rows of an Arrow table as Parquet files below `folder`, one for each partition, written where they are."""
+    codec = table.properties.get("write.parquet.compression-codec", "zstd")
+    writer = _writer(list(names), folder, table.schema().as_arrow(), codec)
+    written = [row for batch in writer(iter(rows.to_batches())) for row in batch.to_pylist()]
+    return [WrittenFile(row["path"], _partition(row["partition"], table)) for row in written]
+
+
+def map_in_arrow(rows: DataFrame, function: Any, result: str) -> DataFrame:
+    """`DataFrame.mapInArrow` without its need for pandas."""
+    udf = UserDefinedFunction(
+        function, returnType=spark.StructType.fromDDL(result), evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF
+    )
+    columns = udf(*[named_column(name) for name in rows.columns])._jc
+    return DataFrame(rows._jdf.mapInArrow(columns, False, None), rows.sparkSession)
+
+
+def _partition(texts: Sequence[str | None], table: Table) -> tuple[Any, ...]:
+    schema = table.schema()
+    return tuple(
+        None if text is None else decoded_text(text, str(field.transform), schema.find_type(field.source_id))
+        for text, field in zip(texts, table.spec().fields, strict=True)
+    )
+
+
+def decoded_text(text: str, transform: str, kind: Any) -> Any:
+    """A partition value that never was a folder name, so that nothing in it is escaped."""
+    return decoded(text.replace("%", "%25"), transform, kind)
+
+
+def _writer(names: list[str], folder: str, schema: Any, codec: str) -> Any:
+    rows_per_group = ROWS_PER_GROUP
+
+    # A nested function travels to the workers by value: they need pyarrow, not this package.
+    def write(batches: Iterator[Any]) -> Iterator[Any]:
+        import uuid
+        from urllib.parse import quote
+
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.fs as fs
+        import pyarrow.parquet as pq
+
+        local = folder.startswith("file:")
+        system = fs.LocalFileSystem() if local else fs.FileSystem.from_uri(quote(folder, safe=":/"))[0]
+        base = folder.removeprefix("file://") if local else folder.split("://", 1)[1]
+        open_files: dict[tuple[str | None, ...], tuple[Any, str, list[Any]]] = {}
+
+        def flush(writer: Any, waiting: list[Any]) -> None:
+            if waiting:
+                writer.write_table(pa.concat_tables(waiting).cast(schema), row_group_size=rows_per_group)
+                waiting.clear()
+
+        def file_of(key: tuple[str | None, ...]) -> tuple[Any, str, list[Any]]:
+            if key not in open_files:
+                if not open_files:
+                    system.create_dir(base, recursive=True)
+                name = f"{uuid.uuid4()}.parquet"
+                writer = pq.ParquetWriter(f"{base}/{name}", schema, compression=codec, filesystem=system)
+                open_files[key] = (writer, f"{folder}/{name}", [])
+            return open_files[key]
+
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            keys = list(zip(*(table[name].to_pylist() for name in names), strict=True)) or [()] * table.num_rows
+            data = table.drop_columns(names) if names else table
+            numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+            codes = pa.array([numbers[key] for key in keys], pa.int64())
+            for key, number in numbers.items():
+                writer, _, waiting = file_of(key)
+                waiting.append(data.filter(pc.equal(codes, number)) if len(numbers) > 1 else data)
+                if sum(part.num_rows for part in waiting) >= rows_per_group:
+                    flush(writer, waiting)
+        for writer, _, waiting in open_files.values():
+            flush(writer, waiting)
+            writer.close()
+        yield pa.RecordBatch.from_pydict(
+            {
+                "path": pa.array([path for _, path, _ in open_files.values()], pa.string()),
+                "partition": pa.array([list(key) for key in open_files], pa.list_(pa.string())),
+            }
+        )
+
+    return write
