@@ -23,6 +23,7 @@ from pyspark.sql.types import StructType
 
 from lakeproof.errors import LakeproofError
 from lakeproof.iceberg.reading.lru import Recent
+from lakeproof.spark.jvm.connections import CallbackConnections
 
 CONNECTOR = "org.apache.spark.sql.connector."
 CATALYST = "org.apache.spark.sql.catalyst."
@@ -44,6 +45,7 @@ class Gateway:
         ensure_callback_server_started(self.context._gateway)
         # So that a callback can throw the Java exception that Spark expects, such as NoSuchTableException.
         self.context._gateway.python_parameters.propagate_java_exceptions = True
+        self.callers = CallbackConnections(self.context._gateway)
         self._classes: dict[str, Any] = {}
         self._once: dict[str, Any] = {}
         self.mapper = self._field_mapper()
@@ -232,6 +234,7 @@ def from_java(method: _Method) -> _Method:
 
     @functools.wraps(method)
     def called(self: JavaProxy, *arguments: Any) -> Any:
+        self.gateway.callers.note_caller()
         try:
             return method(self, *arguments)
         except CapturedException as error:
