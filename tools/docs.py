@@ -34,7 +34,7 @@ SLOW_GENERATORS = ["iceberg_verdicts:presets_table"]
 """The same for pages that take a minute of search: `--check` leaves them out, a test of the model holds them."""
 
 RENEWED = {
-    "lakeproof.models.paimon.table": "<!-- paimon:",
+    "tools.paimon_pages": "<!-- paimon:",
     "tools.computed_pages": "<!-- matrix:|<!-- necessity:",
 }
 """Modules that compute marked blocks inside pages again (`python -m MODULE PAGE…`). They take minutes, so `--check`

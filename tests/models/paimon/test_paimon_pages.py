@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import paimon_pages as table
 import pytest
-
-from lakeproof.models.paimon import table
-from lakeproof.models.paimon.table import BLOCK, STORIES, TABLES, renewed
+from paimon_pages import BLOCK, STORIES, TABLES, renewed
 
 PAGES = Path(__file__).parents[3] / "docs" / "explanation"
 NAMES = ("paimon.md", "paimon-dangling-vectors.md")

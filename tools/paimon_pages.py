@@ -1,4 +1,4 @@
-"""The figures and stories of the Paimon pages: `python -m lakeproof.models.paimon.table PAGE…` computes them again."""
+"""The figures and stories of the Paimon pages: `python -m tools.paimon_pages PAGE…` computes them again."""
 
 from __future__ import annotations
 
