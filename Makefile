@@ -25,7 +25,7 @@ demo: install ## run the main job: a table, its snapshots, the undelete found, a
 test: install ## everything that needs no jar and no server
 	@$(BIN)/python tools/check.py lint types
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not peer and not spark"
-	$(BIN)/python -m pytest -q -m "spark and not peer"
+	$(BIN)/python tools/spark_tests.py -m "spark and not peer"
 
 check: install ## the minute-long subset: lint, types, unit tests
 	@$(BIN)/python tools/check.py lint types

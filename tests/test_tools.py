@@ -85,3 +85,8 @@ def test_a_check_prints_one_line_and_what_the_tool_said_only_when_it_fails(capsy
     assert "json.tool" in first
     assert "FAILED" in first
     assert any("no-such-file" in line for line in rest)
+
+
+@pytest.mark.parametrize(("one", "other", "code"), [(0, 0, 0), (0, 1, 1), (2, 0, 2), (0, -9, -9), (-9, 0, -9)])
+def test_no_half_of_the_spark_tests_fails_unseen(one: int, other: int, code: int) -> None:
+    assert tool("spark_tests").worse(one, other) == code
