@@ -150,7 +150,7 @@ def equality_delete(
         file_size_in_bytes=len(table.io.new_input(path)),
         equality_ids=list(ids),
         column_sizes={}, value_counts={}, nan_value_counts={}, lower_bounds=lower or {}, upper_bounds=upper or {},
-        null_value_counts={number: 0 for number in lower or {}},
+        null_value_counts=dict.fromkeys(lower or {}, 0),
     )  # fmt: skip
     file.spec_id = table.spec().spec_id
     return file

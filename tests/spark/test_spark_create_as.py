@@ -28,8 +28,7 @@ def test_the_table_is_seen_with_its_rows_and_not_before(lake: Lake, name: str) -
     def look(phase: str) -> None:
         seen.append((phase, lake.engine.find(f"default.{name}") is not None))
 
-    with lake.engine.within(on_phase=look):
-        lake.sql(f"create table {name} using iceberg as select id from range(3)")
+    lake.watched(on_phase=look).sql(f"create table {name} using iceberg as select id from range(3)")
     assert seen == [(SCANNED, False), (FILES_WRITTEN, False), (METADATA_WRITTEN, False), (SWAPPED, True)]
     assert len(lake.table(name).snapshots()) == 1
     assert lake.collect(lake.sql(f"select count(*) c from {name}"))[0].c == 3
@@ -44,6 +43,6 @@ def test_a_table_that_somebody_else_made_meanwhile_keeps_its_row(lake: Lake, nam
             lake.sql(f"create table {name} (id bigint) using iceberg")
             lake.sql(f"insert into {name} values (7)")
 
-    with lake.engine.within(on_phase=somebody_else), pytest.raises(InvalidInput, match="already a table"):
-        lake.sql(f"create table {name} using iceberg as select id from range(3)")
+    with pytest.raises(InvalidInput, match="already a table"):
+        lake.watched(on_phase=somebody_else).sql(f"create table {name} using iceberg as select id from range(3)")
     assert [row.id for row in lake.collect(lake.sql(f"select * from {name}"))] == [7]

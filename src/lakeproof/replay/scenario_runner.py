@@ -129,7 +129,7 @@ class AgainstTables:
             f"rewrite_data_files('{self.full_name}', options => map('rewrite-all', 'true'))", step.text
         )
         policy = self.own.get(step.actor, self.policy)
-        writer = SteppedWriter(self.lake.engine, lambda: self.lake.sql(text), policy=policy, whole_files=False)
+        writer = SteppedWriter(self.lake, lambda lake: lake.sql(text), policy=policy, whole_files=False)
         self.writers[step.actor] = writer
         writer.until([SCANNED])
 

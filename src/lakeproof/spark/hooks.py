@@ -170,13 +170,15 @@ def _save_as_table(self: Any, name: str, format: Any = None, mode: Any = None, *
 @functools.wraps(_original_insert)
 def _insert_into(self: Any, tableName: str, overwrite: bool | None = None) -> None:
     runner = runner_of(self._spark)
-    if runner is None or managed(runner.engine, tableName) is None:
+    table = None if runner is None else managed(runner.engine, tableName)
+    if runner is None or table is None:
         return _original_insert(self, tableName, overwrite)
+    refuse_write_options(table, reader_options(runner.engine.gateway, self._jwrite))
+    if overwrite is not None:
+        self.mode("overwrite" if overwrite else "append")
     with own_errors(runner):
-        if not (overwrite and runner.overwrites_dynamically()):
-            return _original_insert(self, tableName, overwrite)
-        with runner.engine.within(dynamic=True):
-            return _original_insert(self, tableName, False)
+        runner.insert_into(tableName, self._df, overwrite=str(self._jwrite.curmode().toString()) == "Overwrite")
+    return None
 
 
 @functools.wraps(_original_init)

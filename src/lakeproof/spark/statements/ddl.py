@@ -74,14 +74,14 @@ def _create_as(engine: Engine, made: s.CreateTable, name: str, rows: DataFrame) 
 
 
 def _fill(engine: Engine, made: s.CreateTable, name: str, staged: Staged, rows: DataFrame) -> None:
-    on_phase = engine.context.on_phase
+    on_phase = engine.watch.on_phase
     on_phase(SCANNED)
     written = write_rows(engine.gateway, staged.table, rows)
     with removed_if_refused(lambda: remove_folder(engine.gateway, written.folder)):
         on_phase(FILES_WRITTEN)
         mapping = _name_mapping(staged.table)
         try:
-            publish(staged, written.files, properties=mapping, summary=engine.context.summary, on_phase=on_phase)
+            publish(staged, written.files, properties=mapping, summary=engine.watch.summary, on_phase=on_phase)
         except InvalidInput:
             if not (made.if_not_exists and engine.find(name) is not None):
                 raise
