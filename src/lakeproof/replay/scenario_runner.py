@@ -21,11 +21,11 @@ from lakeproof.iceberg.committing.commit import (
     FOUND,
     LOOKING,
     METADATA_WRITTEN,
-    POLICY_PROPERTY,
     RUNNING_AGAIN,
     SCANNED,
     SWAPPED,
 )
+from lakeproof.iceberg.committing.table_commits import POLICY_PROPERTY
 from lakeproof.iceberg.committing.whole_file_commits import append
 from lakeproof.iceberg.pyiceberg_names import DataFile, Table
 from lakeproof.iceberg.upkeep.expire import expire_snapshots

@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame
 from lakeproof.commit import Conflict, Policy
 from lakeproof.commit.policy_text import named_policy
 from lakeproof.filters import ALWAYS, Expression
-from lakeproof.iceberg.committing.commit import FILES_WRITTEN, POLICY_PROPERTY, SCANNED, Committed, Hook, no_hook
+from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED, Committed, Hook, no_hook
+from lakeproof.iceberg.committing.table_commits import POLICY_PROPERTY
 from lakeproof.iceberg.committing.whole_file_commits import Options, append, overwrite_partitions, overwrite_where
 from lakeproof.iceberg.pyiceberg_names import Catalog, Table
 from lakeproof.iceberg.tables.refs import snapshot_as_of, snapshot_of_version

@@ -14,8 +14,9 @@ from typing import NamedTuple
 from lakeproof.commit import Command, Conflict, Mode, RunAgain, TableChange
 from lakeproof.commit.planning import Run, run_until_done
 from lakeproof.format import RowMapping, rows_of
-from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED, commit_change, remove_files
+from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED
 from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.committing.table_commits import commit_change, remove_files
 from lakeproof.iceberg.pyiceberg_names import DataFile as IcebergFile
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.compaction.plan import (

@@ -18,8 +18,9 @@ from lakeproof.commit.planning import Run, replaces_by_filter, run_until_done
 from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.filters import Expression, any_of, columns_of
 from lakeproof.format import DataFile, Rows, rows_of
-from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED, Committed, commit_change
+from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED, Committed
 from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.values import data_file_value
 from lakeproof.iceberg.committing.whole_file_commits import isolation_of, partition_filter, whole_files
 from lakeproof.iceberg.pyiceberg_names import Table

@@ -18,14 +18,8 @@ from pyspark.errors import PySparkException
 from lakeproof.commit import Command, Conflict, Policy, RunAgain, TableChange
 from lakeproof.commit.planning import MAX_RERUNS, Run, mode_for, run_until_done
 from lakeproof.errors import InvalidInput, LakeproofError
-from lakeproof.iceberg.committing.commit import (
-    FILES_WRITTEN,
-    RUNNING_AGAIN,
-    SCANNED,
-    Committed,
-    commit_change,
-    remove_files,
-)
+from lakeproof.iceberg.committing.commit import FILES_WRITTEN, RUNNING_AGAIN, SCANNED, Committed
+from lakeproof.iceberg.committing.table_commits import commit_change, remove_files
 from lakeproof.iceberg.committing.whole_file_commits import isolation_of, mode_of
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
@@ -34,7 +28,7 @@ from lakeproof.spark.row_level.delete import delete_effect
 from lakeproof.spark.row_level.effect import Effect
 from lakeproof.spark.row_level.expired import again_if_expired
 from lakeproof.spark.row_level.merge import merge_effect
-from lakeproof.spark.row_level.prepared import Prepared, prepared, unused_files
+from lakeproof.spark.row_level.prepared import Prepared, prepared
 from lakeproof.spark.row_level.update import update_effect
 from lakeproof.spark.statements.analysis import ParsedCommand
 from lakeproof.spark.statements.options import refuse_staged_writes
@@ -132,8 +126,6 @@ def _committed(engine: Engine, table: Table, made: Prepared, policy: Policy, run
         )
     if isinstance(answer, RunAgain):
         _remove(engine, table, made)
-    else:
-        remove_files(table, unused_files(answer, made))
     return answer
 
 
