@@ -19,6 +19,7 @@ from pyspark import InheritableThread
 from benchmarks.harness import Line, Number, Timing, turned
 from benchmarks.results import Result, Stopwatch
 from benchmarks.session import ICEBERG, OURS, Sides, all_sides
+from lakeproof.commit import Conflict
 from lakeproof.errors import CommitConflict, CommitRejected
 
 TITLE = (
@@ -192,12 +193,14 @@ def prepare(sql: Callable[[str], object], table: str, case: Case, each: int) -> 
 def written(sides: Sides, side: str, case: Case, table: str, each: int, counts: Counts) -> float:
     """All writers at once, and the compaction beside them until they have ended; the seconds that the writers took."""
     over = threading.Event()
-    sql: Callable[[str], object] = sides.lake.sql if side == OURS else sides.sql
+
+    def runner(on_rerun: Callable[[Conflict], None]) -> Callable[[str], object]:
+        return sides.lake.watched(on_rerun=on_rerun).sql if side == OURS else sides.sql
 
     def writer(number: int) -> None:
+        sql = runner(lambda conflict: counts.reruns.update([conflict.check]))
         for at in range(number * each, (number + 1) * each):
-            with sides.lake.engine.within(on_rerun=lambda conflict: counts.reruns.update([conflict.check])):
-                reason = refused(lambda at=at: sql(case.text.format(table=table, id=at, owner=number)), counts)  # type: ignore[misc]
+            reason = refused(lambda at=at: sql(case.text.format(table=table, id=at, owner=number)), counts)  # type: ignore[misc]
             if reason is None:
                 counts.done.add(at)
             else:
@@ -207,10 +210,10 @@ def written(sides: Sides, side: str, case: Case, table: str, each: int, counts: 
         def again(_: object) -> None:
             counts.replans += 1
 
+        sql = runner(again)
         while not over.is_set():
             counts.compactions += 1
-            with sides.lake.engine.within(on_rerun=again):
-                reason = refused(lambda: sql(compaction_of(side, table)), counts)
+            reason = refused(lambda: sql(compaction_of(side, table)), counts)
             if reason is not None:
                 counts.lost_compactions[reason] += 1
 

@@ -23,8 +23,9 @@ from lakeproof.commit import POLICIES, Command, Mode, TableChange
 from lakeproof.errors import InvalidInput
 from lakeproof.format import DataFile as Value
 from lakeproof.format import DeleteFile, Move, row_set
-from lakeproof.iceberg.committing.commit import Committed, commit_change
+from lakeproof.iceberg.committing.commit import Committed
 from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.delete_files import write_position_deletes
 from lakeproof.iceberg.reading.planning import plan

@@ -13,8 +13,9 @@ from pyiceberg.typedef import Record
 
 from lakeproof.audit import audit
 from lakeproof.commit import POLICIES, Command, Mode, TableChange
-from lakeproof.iceberg.committing.commit import Committed, commit_change
+from lakeproof.iceberg.committing.commit import Committed
 from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.whole_file_commits import append
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.delete_files import write_position_deletes

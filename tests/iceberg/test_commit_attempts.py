@@ -20,8 +20,9 @@ from lakeproof.commit import Command, Conflict, Isolation, Mode, RunAgain, Table
 from lakeproof.errors import CommitConflict, CommitRejected, CommitUnknown, InvalidInput
 from lakeproof.filters import Compare
 from lakeproof.format import Move, all_rows, row_set
-from lakeproof.iceberg.committing.commit import ATTEMPTING, METADATA_WRITTEN, SWAPPED, commit_change
+from lakeproof.iceberg.committing.commit import ATTEMPTING, METADATA_WRITTEN, SWAPPED
 from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.values import data_file_values
 from lakeproof.iceberg.committing.whole_file_commits import Options, append
 from lakeproof.iceberg.pyiceberg_names import Table

@@ -34,9 +34,9 @@ from lakeproof.errors import InvalidInput
 from lakeproof.filters import Compare
 from lakeproof.format import Bounds, DeleteContent, Operation, row_set
 from lakeproof.iceberg import predicates as p
-from lakeproof.iceberg.committing.commit import commit_change
 from lakeproof.iceberg.committing.new_manifests import DeleteManifestWriter
 from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.whole_file_commits import delete_where
 from lakeproof.iceberg.committing.window import load_window, unseen_snapshots
 from lakeproof.iceberg.predicates import from_filter

@@ -18,10 +18,11 @@ from lakeproof.commit import Command, Mode, TableChange
 from lakeproof.errors import CommitConflict, InvalidInput
 from lakeproof.filters import ALWAYS, Compare
 from lakeproof.format import Move, all_rows, row_set
-from lakeproof.iceberg.committing.commit import Committed, commit_change
+from lakeproof.iceberg.committing.commit import Committed
 from lakeproof.iceberg.committing.physical import NewFiles
 from lakeproof.iceberg.committing.pointer import stage, swap, with_snapshot
 from lakeproof.iceberg.committing.produce import FileChange, Producer
+from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.values import data_file_values
 from lakeproof.iceberg.committing.whole_file_commits import (
     Options,

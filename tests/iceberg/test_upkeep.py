@@ -14,7 +14,7 @@ from test_snapshots_made import committed, head, merge_on_read
 from lakeproof.commit import Command
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS, Compare
-from lakeproof.iceberg.committing.commit import commit_change
+from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.whole_file_commits import Options, append, delete_where, overwrite_where
 from lakeproof.iceberg.pyiceberg_names import LongType, NestedField, Schema, StringType, Table
 from lakeproof.iceberg.reading.aggregates import count_rows

@@ -23,9 +23,10 @@ from lakeproof.errors import CommitConflict, InvalidInput, LakeproofError
 from lakeproof.filters import Compare
 from lakeproof.format import Move, row_set, rows_of
 from lakeproof.iceberg.committing import whole_file_commits as operations
-from lakeproof.iceberg.committing.commit import Committed, commit_change, remove_files
+from lakeproof.iceberg.committing.commit import Committed
 from lakeproof.iceberg.committing.footers import WrittenFile, data_files_from_footers
 from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.committing.table_commits import commit_change, remove_files
 from lakeproof.iceberg.committing.values import data_file_values
 from lakeproof.iceberg.pyiceberg_names import DataFile, LongType, NestedField, Schema, Table
 from lakeproof.iceberg.reading.delete_files import deleted_positions, read_equality_deletes, write_position_deletes

@@ -106,6 +106,22 @@ def test_equality_deletes_of_another_engine_are_applied(lake: Lake, rows: Rows, 
     assert rows(f"select id from {name} where p = 'x' order by id") == [(4,), (5,)]
 
 
+def test_an_equality_delete_is_joined_only_with_files_that_can_hold_its_values(
+    lake: Lake, rows: Rows, name: str
+) -> None:
+    lake.sql(f"create table {name} (id bigint, v string, p string) using iceberg partitioned by (p)")
+    lake.sql(f"insert into {name} values (1, 'a', 'x'), (2, 'c', 'x')")
+    lake.sql(f"insert into {name} values (3, 'm', 'x'), (4, null, 'x')")
+    table = lake.engine.load(f"default.{name}")
+    made = equality_delete(table, {"v": ["b", "c"]}, ids=(2,), partition=("x",), lower={2: b"b"}, upper={2: b"c"})
+    commit_deletes(table, made)
+    planned = lake.table(name).plan().scan
+    assert sorted(map(len, planned.files["delete_files"].to_pylist())) == [0, 1]
+    assert rows(f"select id from {name} order by id") == [(1,), (3,), (4,)]
+    lake.sql(f"delete from {name} where id = 3")
+    assert rows(f"select id from {name} order by id") == [(1,), (4,)]
+
+
 def commit_deletes(table: Any, *files: DataFile) -> None:
     """One snapshot that adds delete files, as another engine would make it."""
     head = table.current_snapshot()
@@ -114,8 +130,9 @@ def commit_deletes(table: Any, *files: DataFile) -> None:
 
 
 def equality_delete(
-    table: Any, values: dict[str, list[Any]], *, ids: tuple[int, ...], partition: tuple[Any, ...]
-) -> DataFile:
+    table: Any, values: dict[str, list[Any]], *, ids: tuple[int, ...], partition: tuple[Any, ...],
+    lower: dict[int, bytes] | None = None, upper: dict[int, bytes] | None = None,
+) -> DataFile:  # fmt: skip
     """A delete file that names values of columns."""
     path = f"{table.location()}/data/equality-{len(values)}.parquet"
     fields = [
@@ -132,7 +149,8 @@ def equality_delete(
         record_count=found.num_rows,
         file_size_in_bytes=len(table.io.new_input(path)),
         equality_ids=list(ids),
-        column_sizes={}, value_counts={}, null_value_counts={}, nan_value_counts={}, lower_bounds={}, upper_bounds={},
+        column_sizes={}, value_counts={}, nan_value_counts={}, lower_bounds=lower or {}, upper_bounds=upper or {},
+        null_value_counts=dict.fromkeys(lower or {}, 0),
     )  # fmt: skip
     file.spec_id = table.spec().spec_id
     return file

@@ -159,6 +159,15 @@ def removable(attempt: Attempt, written: Iterable[str], named: Collection[str]) 
     return tuple(path for path in written if path not in named) if attempt.may_clean_up else ()
 
 
+def written_in_vain(attempt: Attempt, brought: Iterable[str], named: Collection[str]) -> tuple[str, ...]:
+    """Which delete files that the writer brought along the committed snapshot does not name.
+
+    Their rows had moved, or somebody else deleted them first, or nothing was left to do. What an attempt without a
+    commit leaves of its writer's files is the writer's to say.
+    """
+    return removable(attempt, brought, named) if attempt.phase is Phase.COMMITTED else ()
+
+
 def heard(answer: Answer) -> Happened:
     """What the attempt hears when validation answers this."""
     if isinstance(answer, RunAgain):

@@ -21,11 +21,11 @@ from lakeproof.iceberg.committing.commit import (
     FOUND,
     LOOKING,
     METADATA_WRITTEN,
-    POLICY_PROPERTY,
     RUNNING_AGAIN,
     SCANNED,
     SWAPPED,
 )
+from lakeproof.iceberg.committing.table_commits import POLICY_PROPERTY
 from lakeproof.iceberg.committing.whole_file_commits import append
 from lakeproof.iceberg.pyiceberg_names import DataFile, Table
 from lakeproof.iceberg.upkeep.expire import expire_snapshots
@@ -129,7 +129,7 @@ class AgainstTables:
             f"rewrite_data_files('{self.full_name}', options => map('rewrite-all', 'true'))", step.text
         )
         policy = self.own.get(step.actor, self.policy)
-        writer = SteppedWriter(self.lake.engine, lambda: self.lake.sql(text), policy=policy, whole_files=False)
+        writer = SteppedWriter(self.lake, lambda lake: lake.sql(text), policy=policy, whole_files=False)
         self.writers[step.actor] = writer
         writer.until([SCANNED])
 

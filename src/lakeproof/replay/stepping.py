@@ -13,7 +13,7 @@ from typing import Any
 from lakeproof.commit import Conflict
 from lakeproof.errors import CommitUnknown
 from lakeproof.iceberg.committing.commit import SWAPPED
-from lakeproof.spark.engine import Engine
+from lakeproof.spark.lake import Lake
 
 ENDED = "ended"
 PATIENCE_SECONDS = 300.0
@@ -26,8 +26,9 @@ class Abandoned(BaseException):
 class SteppedWriter:
     """One writer. `at` is the phase at which it waits; after `ENDED` there may be an `error`."""
 
-    def __init__(self, engine: Engine, run: Callable[[], object], **context: Any) -> None:
-        self.engine, self.run, self.given = engine, run, context
+    def __init__(self, lake: Lake, run: Callable[[Lake], object], **how: Any) -> None:
+        self.lake = lake.watched(on_phase=self._reached, on_rerun=lambda why: self.conflicts.append(why), **how)
+        self.run = run
         self.at, self.error = "", None  # type: str, BaseException | None
         self.passed: list[str] = []
         self.conflicts: list[Conflict] = []
@@ -63,8 +64,7 @@ class SteppedWriter:
 
     def _through(self) -> None:
         try:
-            with self.engine.within(on_phase=self._reached, on_rerun=self.conflicts.append, **self.given):
-                self.run()
+            self.run(self.lake)
         except BaseException as error:  # told to whoever steps
             self.error = error
         self.at = ENDED

@@ -32,6 +32,7 @@ from lakeproof.iceberg.tables.tables import (
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm.gateway import CATALYST, CONNECTOR, JavaProxy, from_java
 from lakeproof.spark.jvm.spark_types import to_iceberg_schema
+from lakeproof.spark.names_in_force import Names, names_in_force
 from lakeproof.spark.reading.scan import described_table
 from lakeproof.spark.statements.names import UNIQUE, spelled
 from lakeproof.spark.writing.writable import WritableTable
@@ -74,7 +75,8 @@ class SessionCatalog(JavaProxy):
     @property
     def engine(self) -> Engine:
         """Whose tables a name means: the statement's own lake, else the one that was connected last."""
-        return self.connected.context.engine or self.connected
+        names = names_in_force(self.gateway)
+        return self.connected if names is None else names.engine
 
     def __getattr__(self, name: str) -> Any:
         """Whatever is not about managed tables is Spark's own business."""
@@ -99,10 +101,11 @@ class SessionCatalog(JavaProxy):
     @from_java
     def loadTable(self, identifier: Any, *how: Any) -> Any:
         """A managed table to read or to write, a view of its metadata, or a table of Spark's own."""
-        engine = self.engine
+        names = names_in_force(self.gateway) or Names(self.connected, {}, None)
+        engine = names.engine
         base, dollar, wanted = _dotted(identifier).partition("$")
         name = spelled(engine, base)
-        table = engine.find(name)
+        table = names.pinned.get(name) or engine.find(name)
         if table is None:
             return self.delegate.loadTable(identifier, *how)
         if dollar:
@@ -115,7 +118,7 @@ class SessionCatalog(JavaProxy):
             version = how[0] if isinstance(how[0], str) else None
             scan = engine.scan(table, version=version, timestamp_ms=None if version else how[0] // 1000)
         else:
-            scan = engine.scan(table)
+            scan = engine.scan(table, timestamp_ms=names.as_of_ms)
         key, rows = scan.source.key, scan.rows
         # A scan that was made anew is another plan, even under the same key.
         return self._kept(

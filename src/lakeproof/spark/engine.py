@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from lakeproof.commit import Conflict, Policy
+from lakeproof.commit.policy_text import named_policy
 from lakeproof.filters import ALWAYS, Expression
 from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED, Committed, Hook, no_hook
+from lakeproof.iceberg.committing.table_commits import POLICY_PROPERTY
 from lakeproof.iceberg.committing.whole_file_commits import Options, append, overwrite_partitions, overwrite_where
 from lakeproof.iceberg.pyiceberg_names import Catalog, Table
 from lakeproof.iceberg.tables.refs import snapshot_as_of, snapshot_of_version
@@ -22,34 +23,24 @@ from lakeproof.spark.reading.scan import Scan, Scans
 from lakeproof.spark.writing.leftovers import removed_if_refused
 from lakeproof.spark.writing.spark_write import remove_folder, write_rows
 
-_STATEMENT = "lakeproof.statement"
-_contexts: dict[str, Context] = {}
-
 
 @dataclass(frozen=True)
-class Context:
-    """What holds for one statement while Spark analyses and runs it.
+class Watch:
+    """Who watches the commands of an engine, and how they are judged.
 
-    `as_of_ms`: the instant at which every managed table is read. `dynamic`: INSERT replaces the partitions it writes.
-    `pinned`: tables by name that are read as they were when the statement began. `on_phase` watches the phases of a
-    write, `policy` (else the table's own) judges it, `whole_files`: a DELETE may drop files without a look inside.
-    `running` is known to an INSERT, `on_rerun` hears why a command runs again, `summary` is written into its snapshot.
-    `engine` is whose tables the names mean, where a session is connected to several lakes.
+    `on_phase` hears the phases of a write, `on_rerun` why a command runs again. `policy` (else the table's own) judges,
+    `whole_files`: a DELETE may drop files without a look inside. `summary` is written into each snapshot.
     """
 
-    as_of_ms: int | None = None
-    dynamic: bool = False
-    pinned: Mapping[str, Table] = field(default_factory=dict)
     on_phase: Hook = no_hook
+    on_rerun: Callable[[Conflict], None] = lambda conflict: None
     policy: Policy | None = None
     whole_files: bool = True
-    running: Any = None
-    on_rerun: Callable[[Conflict], None] = lambda conflict: None
     summary: Mapping[str, str] = field(default_factory=dict)
-    engine: Engine | None = None
 
-
-_NO_CONTEXT = Context()
+    def policy_of(self, table: Table) -> Policy:
+        """The policy that judges a change of this table."""
+        return self.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof"))
 
 
 @dataclass(frozen=True)
@@ -69,42 +60,29 @@ class OverwritePartitions:
     """The partitions that are written are replaced."""
 
 
+def version_label(table: Table) -> str:
+    """The table at this version of its metadata: no other has the same label."""
+    return f"lakeproof {'.'.join(table.name())} {table.metadata_location}"
+
+
 WriteMode = Append | Overwrite | OverwritePartitions
 
 
 class Engine:
     """What statements, the session's catalog and the Python interface share."""
 
-    def __init__(self, gateway: Gateway, catalog: Catalog) -> None:
-        self.gateway, self.catalog = gateway, catalog
+    def __init__(self, gateway: Gateway, catalog: Catalog, watch: Watch | None = None) -> None:
+        self.gateway, self.catalog, self.watch = gateway, catalog, watch or Watch()
         self.scans = Scans(gateway)
 
-    @property
-    def context(self) -> Context:
-        """The context of the statement that the calling JVM thread runs; callbacks see their caller's."""
-        if not _contexts:
-            return _NO_CONTEXT
-        key = self.gateway.context.getLocalProperty(_STATEMENT)
-        return _contexts.get(key or "", _NO_CONTEXT)
-
-    @contextmanager
-    def within(self, **changed: Any) -> Iterator[None]:
-        """The statement that runs inside has a context of its own."""
-        outer = self.gateway.context.getLocalProperty(_STATEMENT) if _contexts else None
-        key = uuid.uuid4().hex
-        _contexts[key] = replace(_contexts.get(outer or "", _NO_CONTEXT), engine=self, **changed)
-        self.gateway.context.setLocalProperty(_STATEMENT, key)
-        try:
-            yield
-        finally:
-            self.gateway.context.setLocalProperty(_STATEMENT, outer)
-            del _contexts[key]
+    def watched(self, **changed: Any) -> Engine:
+        """The same tables, commands on which are watched or judged in another way (`Watch`)."""
+        found = copy(self)
+        found.watch = replace(self.watch, **changed)
+        return found
 
     def find(self, name: str) -> Table | None:
-        """The managed table of that name at its newest metadata (or as the statement pinned it), or `None`."""
-        pinned = self.context.pinned.get(name)
-        if pinned is not None:
-            return pinned
+        """The managed table of that name at its newest metadata, or `None`."""
         return find_table(self.catalog, name)
 
     def load(self, name: str) -> Table:
@@ -112,15 +90,14 @@ class Engine:
         return load_table(self.catalog, name)
 
     def scan(self, table: Table, *, version: str | None = None, timestamp_ms: int | None = None) -> Scan:
-        """The table's rows: at a version, at an instant, at the statement's instant, else at the head."""
-        instant = self.context.as_of_ms if timestamp_ms is None else timestamp_ms
+        """The table's rows: at a version, at an instant, else at the head."""
         if version is not None:
             branch = table.metadata.refs.get(version)
             travels = branch is None or branch.snapshot_ref_type.value != "branch"
             found = snapshot_of_version(table, version).snapshot_id
             return self.scans.of(table, snapshot_id=found, time_travel=travels)
-        if instant is not None:
-            return self.scans.of(table, snapshot_id=snapshot_as_of(table, instant).snapshot_id, time_travel=True)
+        if timestamp_ms is not None:
+            return self.scans.of(table, snapshot_id=snapshot_as_of(table, timestamp_ms).snapshot_id, time_travel=True)
         head = table.current_snapshot()
         return self.scans.of(table, snapshot_id=None if head is None else head.snapshot_id)
 
@@ -130,11 +107,10 @@ class Engine:
 
     def write(self, table: Table, rows: DataFrame, mode: WriteMode, *, branch: str = "main") -> Committed:
         """The rows as one snapshot on top of the branch, or no snapshot and no file."""
-        context = self.context
-        on_phase = context.on_phase
+        on_phase = self.watch.on_phase
         on_phase(SCANNED)
         written = write_rows(self.gateway, table, rows)
-        options = Options(branch=branch, on_phase=on_phase, summary=context.summary)
+        options = Options(branch=branch, on_phase=on_phase, summary=self.watch.summary)
         with removed_if_refused(lambda: remove_folder(self.gateway, written.folder)):
             on_phase(FILES_WRITTEN)
             if isinstance(mode, Overwrite):

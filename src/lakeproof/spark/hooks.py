@@ -23,7 +23,8 @@ from pyspark.sql.sql_formatter import SQLStringFormatter
 from lakeproof.errors import InvalidInput
 from lakeproof.spark.engine import Append, Overwrite, OverwritePartitions
 from lakeproof.spark.statements.dispatch import Runner
-from lakeproof.spark.statements.names import managed, under_its_name
+from lakeproof.spark.statements.names import managed, spark_has, under_its_name
+from lakeproof.spark.statements.new_tables import create_by_writer, save_by_writer
 from lakeproof.spark.statements.options import reader_options, refuse_write_options, scan_with
 
 _runners: list[Runner] = []
@@ -32,6 +33,7 @@ _original_save: Callable[..., None] = DataFrameWriter.saveAsTable
 _original_insert: Callable[..., None] = DataFrameWriter.insertInto
 _original_init: Callable[..., None] = DataFrameWriterV2.__init__
 _original_partitions: Callable[..., None] = DataFrameWriterV2.overwritePartitions
+_original_create: Callable[..., None] = DataFrameWriterV2.create
 _original_replace: Callable[..., None] = DataFrameWriterV2.replace
 _original_create_or_replace: Callable[..., None] = DataFrameWriterV2.createOrReplace
 _original_merge: Callable[..., None] = MergeIntoWriter.merge
@@ -71,7 +73,7 @@ def _install() -> None:
     DataFrameWriterV2.overwritePartitions = _overwrite_partitions
     DataFrameWriterV2.append = _with_own_errors(DataFrameWriterV2.append)
     DataFrameWriterV2.overwrite = _with_own_errors(DataFrameWriterV2.overwrite)
-    DataFrameWriterV2.create = _with_own_errors(DataFrameWriterV2.create)
+    DataFrameWriterV2.create = _create
     DataFrameWriterV2.replace = _replace
     DataFrameWriterV2.createOrReplace = _create_or_replace
     MergeIntoWriter.merge = _merge
@@ -128,6 +130,17 @@ def _with_own_errors(method: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
+@functools.wraps(_original_create)
+def _create(self: Any) -> None:
+    runner = runner_of(self._spark)
+    if runner is None:
+        return _original_create(self)
+    with own_errors(runner):
+        if create_by_writer(runner.engine, self._lakeproof_table, self._df, self._jwriter):
+            return None
+        return _original_create(self)
+
+
 @functools.wraps(_original_replace)
 def _replace(self: Any) -> None:
     _refuse_replacing(self)
@@ -153,9 +166,11 @@ def _refuse_replacing(writer: Any) -> None:
 @functools.wraps(_original_save)
 def _save_as_table(self: Any, name: str, format: Any = None, mode: Any = None, *rest: Any, **options: Any) -> None:
     runner = runner_of(self._spark)
-    table = None if runner is None else managed(runner.engine, name)
-    if runner is None or table is None:
+    if runner is None:
         return _original_save(self, name, format, mode, *rest, **options)
+    table = managed(runner.engine, name)
+    if table is None:
+        return _save_new(runner, self, name, format, mode, *rest, **options)
     self.mode(mode)
     chosen = str(self._jwrite.curmode().toString())
     if chosen == "ErrorIfExists":
@@ -167,16 +182,30 @@ def _save_as_table(self: Any, name: str, format: Any = None, mode: Any = None, *
     return None
 
 
+def _save_new(runner: Runner, writer: Any, name: str, kind: Any, mode: Any, by: Any = None, **options: Any) -> None:
+    """A table that is not there yet; a view or a table of Spark's own under that name is Spark's business."""
+    if spark_has(runner.engine, name):
+        return _original_save(writer, name, kind, mode, by, **options)
+    writer.options(**options)
+    columns = [by] if isinstance(by, str) else list(by or ())
+    with own_errors(runner):
+        if save_by_writer(runner.engine, name, writer._df, writer._jwrite, kind, columns):
+            return None
+    return _original_save(writer, name, kind, mode, by)
+
+
 @functools.wraps(_original_insert)
 def _insert_into(self: Any, tableName: str, overwrite: bool | None = None) -> None:
     runner = runner_of(self._spark)
-    if runner is None or managed(runner.engine, tableName) is None:
+    table = None if runner is None else managed(runner.engine, tableName)
+    if runner is None or table is None:
         return _original_insert(self, tableName, overwrite)
+    refuse_write_options(table, reader_options(runner.engine.gateway, self._jwrite))
+    if overwrite is not None:
+        self.mode("overwrite" if overwrite else "append")
     with own_errors(runner):
-        if not (overwrite and runner.overwrites_dynamically()):
-            return _original_insert(self, tableName, overwrite)
-        with runner.engine.within(dynamic=True):
-            return _original_insert(self, tableName, False)
+        runner.insert_into(tableName, self._df, overwrite=str(self._jwrite.curmode().toString()) == "Overwrite")
+    return None
 
 
 @functools.wraps(_original_init)

@@ -24,6 +24,7 @@ from lakeproof.spark.hooks import hook, runner_of, spark_sql, unhook
 from lakeproof.spark.jvm.failures import spoken
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.jvm.session import build_session, made_ready
+from lakeproof.spark.names_in_force import names_mean
 from lakeproof.spark.reading.catalyst import Translation
 from lakeproof.spark.reading.explaining import ManagedScan, scans_of
 from lakeproof.spark.row_level.scan_filters import filter_from_text
@@ -83,10 +84,15 @@ class Lake:
 
     def _run(self, text: str, args: Arguments | None) -> DataFrame:
         with spoken(self._engine.gateway, text):
-            if runner_of(self.spark) is self._runner:
+            connected = runner_of(self.spark)
+            if connected is not None and connected.engine.catalog is self._engine.catalog:
                 return self._runner.run(text, args)
-            with self._engine.within():  # the session was connected to another lake since
+            with names_mean(self._engine):  # the session was connected to another lake since
                 return self._runner.run(text, args)
+
+    def watched(self, **how: Any) -> Lake:
+        """The same lake, whose statements are watched or judged as `Watch` says: `on_phase`, `on_rerun`, `policy`."""
+        return Lake(Runner(self._engine.watched(**how), self._runner.spark_sql))
 
     def collect(self, rows: DataFrame) -> list[Any]:
         """The rows of a result; what goes wrong while they are computed is an error of ours too."""

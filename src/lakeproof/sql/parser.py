@@ -111,8 +111,7 @@ def _insert(cursor: Cursor) -> Statement:
     table = cursor.name()
     if cursor.done:
         cursor.fail("expected rows: VALUES, SELECT or TABLE")
-    as_append = f"{cursor.text[: verb.start]}into{cursor.text[verb.end :]}"
-    return Insert(table, cursor.text, verb.is_word("overwrite"), as_append)
+    return Insert(table, cursor.text)
 
 
 def _directory(cursor: Cursor) -> Statement:

@@ -43,12 +43,10 @@ class CreateTable(NamedTuple):
 
 
 class Insert(NamedTuple):
-    """INSERT INTO or INSERT OVERWRITE; `as_append` is the same statement as an INSERT INTO."""
+    """INSERT INTO or INSERT OVERWRITE."""
 
     table: str
     text: str
-    overwrite: bool = False
-    as_append: str = ""
 
 
 class InsertDirectory(NamedTuple):

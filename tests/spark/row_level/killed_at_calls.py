@@ -78,8 +78,7 @@ def standing(lake: Lake, statement: str, text: str) -> str:
 
     def run() -> None:
         try:
-            with lake.engine.within(on_phase=seen):
-                lake.sql(statement)
+            lake.watched(on_phase=seen).sql(statement)
             moment.error = FINISHED
         except BaseException as error:
             moment.error = repr(error)

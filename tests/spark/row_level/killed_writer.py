@@ -18,8 +18,7 @@ def main() -> None:
         if phase == wanted:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    with lake.engine.within(on_phase=hook):
-        lake.sql(statement)
+    lake.watched(on_phase=hook).sql(statement)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from lakeproof.spark.lake import Lake, connect
 
 
 def standing(lake: Lake, statement: str, phase: str) -> SteppedWriter:
-    writer = SteppedWriter(lake.engine, lambda: lake.sql(statement))
+    writer = SteppedWriter(lake, lambda watched: watched.sql(statement))
     writer.until([phase])
     return writer
 

@@ -50,8 +50,8 @@ def test_a_command_begins_again(lake: Lake, name: str, mode: str, statement: str
     table_of(lake, name, mode)
     again: list[str] = []
     hook = once(lambda: replaced_and_expired(lake, name))
-    with lake.engine.within(on_phase=hook, on_rerun=lambda conflict: again.append(conflict.check)):
-        lake.sql(statement.format(t=name))
+    watched = lake.watched(on_phase=hook, on_rerun=lambda conflict: again.append(conflict.check))
+    watched.sql(statement.format(t=name))
     assert sorted((row.id, row.v) for row in lake.table(name).scan().collect()) == after
     assert len(again) == 1
 

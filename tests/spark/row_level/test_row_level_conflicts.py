@@ -11,7 +11,7 @@ import pytest
 
 from lakeproof.cli.commands.sql import tell_rerun
 from lakeproof.errors import CommitConflict, CommitUnknown
-from lakeproof.iceberg.committing.commit import FILES_WRITTEN, METADATA_WRITTEN, SCANNED, SWAPPED, no_hook
+from lakeproof.iceberg.committing.commit import FILES_WRITTEN, METADATA_WRITTEN, SCANNED, SWAPPED
 from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
 from lakeproof.replay.stepping import ENDED, SteppedWriter
 from lakeproof.spark.lake import Lake
@@ -41,13 +41,11 @@ def run(lake: Lake, text: str, *, at: str, meanwhile: Sequence[str]) -> list[Any
 
     def hook(phase: str) -> None:
         if phase == at:
-            with lake.engine.within(on_phase=no_hook, pinned={}, running=None):
-                while waiting:
-                    lake.sql(waiting.pop(0))
+            while waiting:
+                lake.sql(waiting.pop(0))
 
     conflicts: list[Any] = []
-    with lake.engine.within(on_phase=hook, on_rerun=conflicts.append):
-        lake.sql(text)
+    lake.watched(on_phase=hook, on_rerun=conflicts.append).sql(text)
     assert not waiting
     return conflicts
 
@@ -184,8 +182,7 @@ def test_a_commit_whose_answer_is_lost_is_found_and_not_made_twice(lake: Lake, n
             lost.append(phase)
             raise CommitUnknown("the answer was lost")
 
-    with lake.engine.within(on_phase=hook):
-        lake.sql(f"update {name} set v = v + 1")
+    lake.watched(on_phase=hook).sql(f"update {name} set v = v + 1")
     assert {v for _, v in rows(lake, name).values()} == {1}
     assert len(lake.table(name).snapshots()) == 2
     assert orphans(lake, name) == ()
@@ -223,6 +220,6 @@ def test_two_writers_go_step_by_step(lake: Lake, name: str) -> None:
 
 @contextmanager
 def stepped(lake: Lake, text: str) -> Iterator[SteppedWriter]:
-    writer = SteppedWriter(lake.engine, lambda: lake.sql(text))
+    writer = SteppedWriter(lake, lambda watched: watched.sql(text))
     yield writer
     writer.abandon()

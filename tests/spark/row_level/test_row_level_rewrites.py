@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.committing.commit import FILES_WRITTEN, no_hook
+from lakeproof.iceberg.committing.commit import FILES_WRITTEN
 from lakeproof.iceberg.tables.metadata_views import view
 from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
 from lakeproof.spark.lake import Lake
@@ -140,11 +140,10 @@ def test_delete_files_that_somebody_else_dropped_are_planned_again(lake: Lake, n
 
     def hook(phase: str) -> None:
         if phase == FILES_WRITTEN and waiting:
-            with lake.engine.within(on_phase=no_hook):
-                lake.sql(waiting.pop())
+            lake.sql(waiting.pop())
 
-    with lake.engine.within(on_phase=hook, on_rerun=conflicts.append):
-        done = call(lake, f"call system.rewrite_position_delete_files('{name}')")
+    watched = lake.watched(on_phase=hook, on_rerun=conflicts.append)
+    done = call(watched, f"call system.rewrite_position_delete_files('{name}')")
     assert [conflict.check for conflict in conflicts] == ["missing_delete_paths"]
     assert (done["rewritten_delete_files_count"], done["added_delete_files_count"]) == (2, 1)
     assert ids(lake, name) == [n for n in range(20) if n not in (1, 3, 12, 14)]
@@ -162,11 +161,9 @@ def test_lists_and_maps_are_compacted_in_order(lake: Lake, name: str) -> None:
 
     def hook(phase: str) -> None:
         if phase == FILES_WRITTEN and waiting:
-            with lake.engine.within(on_phase=no_hook):
-                lake.sql(waiting.pop())
+            lake.sql(waiting.pop())
 
-    with lake.engine.within(on_phase=hook):
-        lake.sql(f"call system.rewrite_data_files('{name}')")
+    lake.watched(on_phase=hook).sql(f"call system.rewrite_data_files('{name}')")
     found = {row.id: row.l for row in lake.table(name).scan().collect()}
     assert found == {n: [n] for n in (0, 3, 4, 5, 6, 8, 9)}
     assert len(live(lake, name)["data"]) == 1

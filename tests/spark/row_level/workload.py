@@ -112,8 +112,7 @@ class Writers:
                 if time.monotonic() > until and number >= len(KINDS):
                     break
                 said = {SUMMARY: json.dumps(one)}
-                with self.lake.engine.within(on_rerun=self.conflicts.append, summary=said):
-                    self.lake.sql(one.text(self.name))
+                self.lake.watched(on_rerun=self.conflicts.append, summary=said).sql(one.text(self.name))
                 self.commands += 1
         except BaseException as error:
             self.errors.append(error)

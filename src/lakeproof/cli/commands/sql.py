@@ -35,13 +35,10 @@ def run(args: argparse.Namespace) -> int:
     """The exit code: 0 done, 2 bad input, 1 a conflict, 3 an unknown outcome."""
     text = _text(args)
     if text is None:
-        asked = _connected(args, bar=sys.stderr.isatty())
-        with asked.engine.within(on_rerun=tell_rerun):
-            return prompt(asked)
+        return prompt(_connected(args, bar=sys.stderr.isatty()).watched(on_rerun=tell_rerun))
     pieces = [piece.text for piece in split(text)]
-    lake = _connected(args, bar=False, quick=args.execute is not None)
-    with lake.engine.within(on_rerun=tell_rerun):
-        return _json(lake, pieces) if args.json else _shown(lake, pieces)
+    lake = _connected(args, bar=False, quick=args.execute is not None).watched(on_rerun=tell_rerun)
+    return _json(lake, pieces) if args.json else _shown(lake, pieces)
 
 
 def tell_rerun(conflict: Conflict) -> None:

@@ -16,22 +16,23 @@ class Patience:
         self.properties = properties
         retries = properties.get("commit.retry.num-retries")
         self.max_retries = None if retries is None else int(retries)
-        self.deadline = time.monotonic() + self._seconds("commit.retry.total-timeout-ms", 1_800_000)
+        self.deadline = time.monotonic() + _ms(properties, "total-timeout-ms", 1_800_000) / 1000
         self.waits = 0
 
-    def wait(self, attempt: Attempt) -> bool:
+    def wait(self, attempt: Attempt | None = None) -> bool:
         """Wait a little before the next try, longer each time; whether there is time for one."""
         if time.monotonic() > self.deadline:
             return False
         self.waits += 1
-        time.sleep(self._pause())
+        time.sleep(wait_ms(self.properties, self.waits) / 1000)
         return True
 
-    def _pause(self) -> float:
-        """No more than 16 times the shortest: a commit is short. Never in step with the others."""
-        shortest = self._seconds("commit.retry.min-wait-ms", 100)
-        longest = self._seconds("commit.retry.max-wait-ms", 60_000)
-        return float(min(longest, shortest * 2.0 ** min(self.waits, 4)) * random.uniform(0.1, 0.5))
 
-    def _seconds(self, name: str, default_ms: int) -> float:
-        return int(self.properties.get(name, default_ms)) / 1000
+def wait_ms(properties: Mapping[str, str], lost: int) -> float:
+    """Longer after each lost swap, but no more than 16 times: a commit is short. Never in step with the others."""
+    shortest, longest = _ms(properties, "min-wait-ms", 100), _ms(properties, "max-wait-ms", 60_000)
+    return float(min(longest, shortest * 2.0 ** min(lost, 4)) * random.uniform(0.1, 0.5))
+
+
+def _ms(properties: Mapping[str, str], name: str, default: int) -> int:
+    return int(properties.get(f"commit.retry.{name}", default))

@@ -39,6 +39,23 @@ class NewFiles(NamedTuple):
 NO_FILES = NewFiles()
 
 
+class Base(NamedTuple):
+    """What a change is put on: the newest table and the head of the branch (`None`: it is empty)."""
+
+    table: Table
+    head: Snapshot | None
+    cache: ManifestCache
+
+
+class Wanted(NamedTuple):
+    """What a writer wants to commit: the change, its files, by which policy, and what the snapshot shall say."""
+
+    change: TableChange
+    files: NewFiles
+    policy: Policy
+    summary: Mapping[str, str]
+
+
 def described_deletes(change: TableChange, files: NewFiles) -> tuple[DeleteFile, ...]:
     """The delete files of a change as values, also those that their writer did not describe."""
     known = {value.path for value in change.added_delete_files}
@@ -50,55 +67,49 @@ def described_deletes(change: TableChange, files: NewFiles) -> tuple[DeleteFile,
 
 
 def physical_change(
-    table: Table,
-    head: Snapshot | None,
-    change: TableChange,
+    base: Base,
+    wanted: Wanted,
     answer: Commit | CommitWith,
-    files: NewFiles,
-    *,
-    policy: Policy,
     shape: TableShape,
     snapshot_id: int,
-    summary: Mapping[str, str],
-    cache: ManifestCache,
     written: list[str],
 ) -> FileChange:
     """The change as it must be committed on this head; files that have to be written for it are noted in `written`."""
     rows = (*answer.positions, *answer.carried) if isinstance(answer, CommitWith) else ()
-    state = head_state(table, head, change, cache, also=tuple(path for path, _ in rows))
-    _, made = new_snapshot(state, change, answer, policy, shape, snapshot_id)
-    said = dict(summary)
-    if made.mapping is not None and made.removed_data_files:
-        said[MAPPING_KEY] = mapping_path(table, snapshot_id)
-        written.append(said[MAPPING_KEY])
-        write_mapping(table, made.mapping, snapshot_id)
-    stamps = {file.sequence_number for file in made.added_data_files}
-    assert len(stamps) <= 1, "the files of one change are of one age"
-    kept = stamps == {made.sequence_number} or table.format_version == 1
+    state = head_state(base, wanted.change, also=tuple(path for path, _ in rows))
+    _, made = new_snapshot(state, wanted.change, answer, wanted.policy, shape, snapshot_id)
+    mapping = {MAPPING_KEY: mapping_path(base.table, snapshot_id)}
+    moved = made.mapping if made.removed_data_files else None
+    if moved is not None:
+        written += mapping.values()
+        write_mapping(base.table, moved, snapshot_id)
     return FileChange(
         operation=str(made.operation),
-        added_data_files=files.data_files,
+        added_data_files=wanted.files.data_files,
         removed_data_files=tuple(file.path for file in made.removed_data_files),
-        added_delete_files=_delete_files(table, change, made, files, written),
+        added_delete_files=_delete_files(base.table, wanted, made, written),
         removed_delete_files=tuple(sorted(file.path for file in made.removed_delete_files)),
-        data_sequence_number=None if kept or not stamps else stamps.pop(),
-        summary=said,
+        data_sequence_number=_age(made, base.table.format_version),
+        summary={**wanted.summary, **(mapping if moved is not None else {})},
     )
 
 
+def _age(made: WindowSnapshot, format_version: int) -> int | None:
+    """The sequence number that the new data files carry; `None`: they inherit that of their snapshot."""
+    stamps = {file.sequence_number for file in made.added_data_files}
+    assert len(stamps) <= 1, "the files of one change are of one age"
+    inherited = stamps <= {made.sequence_number} or format_version == 1
+    return None if inherited else stamps.pop()
+
+
 def head_state(
-    table: Table,
-    head: Snapshot | None,
-    change: TableChange,
-    cache: ManifestCache,
-    *,
-    also: tuple[str, ...] = (),
-    columns: Sequence[str] = (),
+    base: Base, change: TableChange, *, also: tuple[str, ...] = (), columns: Sequence[str] = ()
 ) -> TableState:
     """The live files of the head that this change can concern: all of them if delete files may age out with it.
 
     They have the bounds of the row filter's columns, and of these.
     """
+    table, head, cache = base
     if head is None:
         return TableState()
     manifests = manifests_of(table.io, head)
@@ -121,15 +132,13 @@ def head_state(
     )
 
 
-def with_ranges(
-    table: Table, head: Snapshot | None, change: TableChange, window: Sequence[WindowSnapshot], cache: ManifestCache
-) -> TableChange:
+def with_ranges(base: Base, change: TableChange, window: Sequence[WindowSnapshot]) -> TableChange:
     """The change, whose removed files say the ranges of those columns that equality deletes of others name."""
     named = (column for each in window for file in each.added_delete_files for column in file.equality_columns)
     columns = tuple(dict.fromkeys(column for column in named if not column.startswith("#")))
     if not columns or not change.removed_data_files:
         return change
-    there = {file.path: file for file in head_state(table, head, change, cache, columns=columns).data_files}
+    there = {file.path: file for file in head_state(base, change, columns=columns).data_files}
     removed = tuple(there.get(file.path, file) for file in change.removed_data_files)
     return change._replace(removed_data_files=removed)
 
@@ -154,12 +163,10 @@ def _only(picked: list[Picked], paths: list[str]) -> list[Picked]:
     return kept
 
 
-def _delete_files(
-    table: Table, change: TableChange, made: WindowSnapshot, files: NewFiles, written: list[str]
-) -> tuple[IcebergFile, ...]:
+def _delete_files(table: Table, wanted: Wanted, made: WindowSnapshot, written: list[str]) -> tuple[IcebergFile, ...]:
     """As the writer wrote them where its rows stayed in place, written anew where they moved."""
-    by_path = {file.file_path: file for file in files.delete_files}
-    values = [value for value in change.added_delete_files if value.path in by_path]
+    by_path = {file.file_path: file for file in wanted.files.delete_files}
+    values = [value for value in wanted.change.added_delete_files if value.path in by_path]
     as_written = {(value.path, value.positions): by_path[value.path] for value in values}
     as_written |= {("", value.positions): by_path[value.path] for value in values if value.positions}
     found = []

@@ -5,8 +5,6 @@ An ALTER, a tag or an expiry waits for a busy catalog as long as an INSERT does 
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, cast
 
@@ -14,6 +12,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.update import AssertTableUUID, TableRequirement, TableUpdate, ValidatableTableRequirement
 
 from lakeproof.errors import CommitRejected, InvalidInput, Unavailable
+from lakeproof.iceberg.committing.patience import Patience
 from lakeproof.iceberg.committing.pointer import refreshed
 from lakeproof.iceberg.failures import database_was_busy, spoken, swapping
 
@@ -47,10 +46,7 @@ def commit_updates(table: Table, requirements: Sequence[Requirement], updates: S
 
 def until_swapped(place: str, properties: Mapping[str, str], change: Callable[[], T]) -> T:
     """What `change` gives, tried again after every lost swap (`CommitRejected`); other errors are one sentence."""
-    retries = properties.get("commit.retry.num-retries")
-    most = None if retries is None else int(retries)
-    deadline = time.monotonic() + _ms(properties, "total-timeout-ms", 1_800_000) / 1000
-    lost = 0
+    patience = Patience(properties)
     while True:
         try:
             with spoken(place):
@@ -58,17 +54,6 @@ def until_swapped(place: str, properties: Mapping[str, str], change: Callable[[]
         except (CommitRejected, Unavailable) as error:
             if isinstance(error, Unavailable) and not database_was_busy(error.__cause__ or error):
                 raise
-            lost += 1
-            if (most is not None and lost > most) or time.monotonic() > deadline:
+            most = patience.max_retries
+            if (most is not None and patience.waits >= most) or not patience.wait():
                 raise
-        time.sleep(wait_ms(properties, lost) / 1000)
-
-
-def wait_ms(properties: Mapping[str, str], lost: int) -> float:
-    """Longer after each lost swap, but no more than 16 times; never in step with the others."""
-    shortest, longest = _ms(properties, "min-wait-ms", 100), _ms(properties, "max-wait-ms", 60_000)
-    return float(min(longest, shortest * 2.0 ** min(lost, 4)) * random.uniform(0.1, 0.5))
-
-
-def _ms(properties: Mapping[str, str], name: str, default: int) -> int:
-    return int(properties.get(f"commit.retry.{name}", default))

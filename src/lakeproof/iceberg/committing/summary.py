@@ -1,12 +1,21 @@
-"""What a snapshot says about itself: the counters of Apache Iceberg, for every operation."""
+"""What a snapshot says about itself: the counters of Apache Iceberg, and the command that made it.
+
+By what is said of the command the table can be audited, and a command finds its own snapshot again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary
+from pyiceberg.table.snapshots import Operation, Snapshot, SnapshotSummaryCollector, Summary
+
+from lakeproof.commit import Policy, TableChange
+from lakeproof.filters import worded
+
+COMMAND_ID, RETRIES = "lakeproof.command-id", "lakeproof.retries"
+LONGEST_FILTER = 4_000
 
 TOTALS = {
     "total-records": ("added-records", "deleted-records"),
@@ -41,3 +50,31 @@ def summarize(
         if before is not None:  # another engine may keep no totals: then nobody knows them
             counters[total] = str(max(0, int(before) + int(counters.get(plus, 0)) - int(counters.get(minus, 0))))
     return Summary(operation, **{**counters, **more})
+
+
+def record_of(change: TableChange, policy: Policy, reruns: int) -> dict[str, str]:
+    """What the snapshot's summary says, so that the table can be audited."""
+    record = {
+        COMMAND_ID: change.command_id,
+        "lakeproof.command": str(change.command),
+        "lakeproof.read-snapshot-id": "" if change.scan_snapshot is None else str(change.scan_snapshot),
+        "lakeproof.isolation": str(change.isolation),
+        "lakeproof.policy": policy.name,
+        "lakeproof.conflict-filter": _cut(worded(change.conflict_filter)),
+        "lakeproof.reruns": str(reruns) if reruns else "",
+    }
+    return {key: value for key, value in record.items() if value}
+
+
+def _cut(text: str) -> str:
+    """A MERGE may list thousands of keys: the record keeps the beginning."""
+    return text if len(text) <= LONGEST_FILTER else f"{text[:LONGEST_FILTER]}…"
+
+
+def own_snapshot(table: Table, command_id: str, snapshot_ids: Collection[int]) -> Snapshot | None:
+    """The snapshot that this command made: any of the table's, because a rollback may have hidden it."""
+    for snapshot in reversed(table.metadata.snapshots):
+        said = snapshot.summary.additional_properties if snapshot.summary else {}
+        if snapshot.snapshot_id in snapshot_ids or (command_id and said.get(COMMAND_ID) == command_id):
+            return snapshot
+    return None

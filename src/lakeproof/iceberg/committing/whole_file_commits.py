@@ -13,8 +13,9 @@ from lakeproof.commit import Command, Isolation, Mode, RunAgain, TableChange
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS, Compare, Expression, IsNull, all_of, any_of, bound, columns_of, must_match_file
 from lakeproof.format import DataFile
-from lakeproof.iceberg.committing.commit import Committed, Hook, commit_change, no_hook
+from lakeproof.iceberg.committing.commit import Committed, Hook, no_hook
 from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.values import data_file_value, data_file_values, shape_of
 from lakeproof.iceberg.predicates import from_filter
 from lakeproof.iceberg.reading.planning import plan

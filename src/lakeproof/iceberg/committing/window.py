@@ -22,8 +22,8 @@ from lakeproof.format import (
     row_set,
     rows_of,
 )
-from lakeproof.iceberg.committing.command_record import COMMAND_ID
 from lakeproof.iceberg.committing.mappings import MAPPING_KEY, read_mapping
+from lakeproof.iceberg.committing.summary import COMMAND_ID
 from lakeproof.iceberg.committing.values import bounds_of_columns, column_name, data_file_values, partition_values
 from lakeproof.iceberg.reading.avro import read_header
 from lakeproof.iceberg.reading.delete_files import read_positions

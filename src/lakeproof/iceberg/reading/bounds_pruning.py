@@ -66,7 +66,7 @@ class _Bounds(Masks):
             counts, values = self.segment.counts(kind, field_id), self.segment.counts("vc", field_id)
             kept = self.all(False)
             if counts is not None and values is not None:
-                kept = _where_known((counts.values == values.values) & (values.values > 0), counts, values)
+                kept = where_known((counts.values == values.values) & (values.values > 0), counts, values)
             self.segment.keep(key, kept)
         mask: Mask = kept
         return mask
@@ -106,10 +106,10 @@ class _Bounds(Masks):
         known = self.segment.bound(kind, field.field_id, field.field_type)
         if known is None:
             return self.all(False)
-        mask = _compared(known.values, operator, _comparable(value, field))
+        mask = compared(known.values, operator, _comparable(value, field))
         if isinstance(known.values, np.ndarray) and known.values.dtype.kind == "f":
             mask = mask & ~np.isnan(known.values)
-        return _where_known(mask, known)
+        return where_known(mask, known)
 
     # ---- equality
 
@@ -142,7 +142,7 @@ class _Bounds(Masks):
         known = self.segment.bound("lo", field.field_id, field.field_type)
         if known is None or not isinstance(known.values, np.ndarray) or known.values.dtype.kind != "f":
             return self.all(False)
-        return _where_known(np.isnan(known.values), known)
+        return where_known(np.isnan(known.values), known)
 
     def visit_not_equal(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
         return self.all(True) if self.as_pyiceberg else ~self._holds_only(term, literal.value)
@@ -161,7 +161,7 @@ class _Bounds(Masks):
             ends = [self.segment.bound(kind, field.field_id, field.field_type) for kind in ("lo", "hi")]
             if all(end is not None for end in ends):
                 wanted = _comparable(value, field)
-                same = [_where_known(_compared(end.values, "=", wanted), end) for end in ends if end is not None]
+                same = [where_known(compared(end.values, "=", wanted), end) for end in ends if end is not None]
                 return same[0] & same[1]
         return self.all(False)
 
@@ -172,7 +172,7 @@ class _Bounds(Masks):
         mask, prefix = ~self._only("nc", field.field_id), _comparable(literal.value, field)
         for kind, operator in (("lo", ">"), ("hi", "<")):
             if (known := self._heads(kind, field, len(literal.value))) is not None:
-                mask &= ~_where_known(_compared(known.values, operator, prefix), known)
+                mask &= ~where_known(compared(known.values, operator, prefix), known)
         return mask
 
     def visit_not_starts_with(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
@@ -181,7 +181,7 @@ class _Bounds(Masks):
         if low is None or high is None:
             return self.all(True)
         prefix = _comparable(literal.value, field)
-        every = _where_known(_compared(low.values, "=", prefix) & _compared(high.values, "=", prefix), low, high)
+        every = where_known(compared(low.values, "=", prefix) & compared(high.values, "=", prefix), low, high)
         return ~every | self._nulls_count_as_other(field.field_id)
 
     def _nulls_count_as_other(self, field_id: int) -> Mask:
@@ -212,7 +212,8 @@ def _comparable(value: Any, field: NestedField) -> Any:
     return value.bytes if hasattr(value, "bytes") else value
 
 
-def _compared(values: Any, operator: str, value: Any) -> Mask:
+def compared(values: Any, operator: str, value: Any) -> Mask:
+    """The files whose typed bound stands in this order to the value; never one without a bound of bytes."""
     if isinstance(values, np.ndarray):
         return np.asarray(NUMPY[operator](values, value), dtype=bool)
     compared = pc.fill_null(ARROW[operator](values, pa.scalar(value, values.type)), False)
@@ -220,7 +221,8 @@ def _compared(values: Any, operator: str, value: Any) -> Mask:
     return mask
 
 
-def _where_known(mask: Mask, *known: Known) -> Mask:
+def where_known(mask: Mask, *known: Known) -> Mask:
+    """The mask, false where one of these is not known."""
     for each in known:
         if each.valid is not None:
             mask = mask & each.valid

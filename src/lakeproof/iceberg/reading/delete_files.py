@@ -49,11 +49,12 @@ def write_position_deletes(
     rows = np.unique(np.asarray(positions, np.int64))
     target = table.location_provider().new_data_location(f"{uuid.uuid4()}-deletes.parquet")
     names = pa.DictionaryArray.from_arrays(np.zeros(len(rows), np.int32), pa.array([path]))
+    content = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_arrays([names, pa.array(rows)], schema=SCHEMA), content, **_AS_WRITTEN)
+    data = content.getvalue()
     with spoken(f"file {target}"), table.io.new_output(target).create() as stream:
-        pq.write_table(pa.Table.from_arrays([names, pa.array(rows)], schema=SCHEMA), stream, **_AS_WRITTEN)
+        stream.write(data)
     _recent_positions.get(target, lambda: {path: rows})
-    with table.io.new_input(target).open() as stream:
-        size = stream.seek(0, 2)
     ends = [to_bytes(LongType(), int(row)) for row in (rows[0], rows[-1])]
     file = DataFile.from_args(
         content=DataFileContent.POSITION_DELETES,
@@ -61,7 +62,7 @@ def write_position_deletes(
         file_format=FileFormat.PARQUET,
         partition=Record(*partition),
         record_count=len(rows),
-        file_size_in_bytes=size,
+        file_size_in_bytes=data.size,
         column_sizes={},
         value_counts={PATH_FIELD: len(rows), POSITION_FIELD: len(rows)},
         null_value_counts={PATH_FIELD: 0, POSITION_FIELD: 0},

@@ -2,7 +2,7 @@
 
 Position deletes and deletion vectors: same partition, not older than the data file, and if they name one data file
 (field 143, or equal bounds of the path column) that one. Equality deletes: same partition (or a spec without fields:
-every partition), and newer than the data file.
+every partition), newer than the data file, and only where column ranges let the file hold a value that they name.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
 
-from lakeproof.iceberg.reading.segments import Ints, Picked, Segment, partition_tuples
+from lakeproof.iceberg.reading.equality_ranges import may_hold
+from lakeproof.iceberg.reading.segments import Ints, Mask, Picked, Segment, partition_tuples
 
 PATH_FIELD = 2147483546
 EQUALITY = 2
@@ -44,13 +46,17 @@ class Candidates(NamedTuple):
 
 
 class Deletes(NamedTuple):
-    """Live delete files: as `Candidates`, with whom they name (`None`: any), and whether they are global."""
+    """Live delete files: as `Candidates`, with whom they name (`None`: any), and whether they are global.
+
+    `may_hold` masks the data files that can hold a value of an equality delete; `None`: of a position delete.
+    """
 
     seq: list[int]
     partition: list[int]
     referenced: list[str | None]
     is_equality: list[bool]
     is_global: list[bool]
+    may_hold: list[Mask | None]
 
 
 def match_delete_files(data: Candidates, deletes: Deletes) -> pa.Array:
@@ -72,6 +78,9 @@ def match_delete_files(data: Candidates, deletes: Deletes) -> pa.Array:
         older = deletes.is_equality[number]
         seq = data.seq[found]
         found = found[seq < deletes.seq[number]] if older else found[seq <= deletes.seq[number]]
+        can_hold = deletes.may_hold[number]
+        if can_hold is not None:
+            found = found[can_hold[found]]
         rows.append(found)
         numbers.append(np.full(len(found), number, np.int32))
     return _lists(rows, numbers, len(data.path))
@@ -87,7 +96,11 @@ def _lists(rows: list[Any], numbers: list[Any], count: int) -> pa.Array:
 
 
 def matched(
-    data: Sequence[Picked], deletes: Sequence[Picked], delete_files: pa.Table, specs: dict[int, PartitionSpec]
+    data: Sequence[Picked],
+    deletes: Sequence[Picked],
+    delete_files: pa.Table,
+    specs: dict[int, PartitionSpec],
+    schema: Schema,
 ) -> pa.Array:
     """For each planned data file the numbers of the planned delete files that apply to it."""
     numbers: dict[tuple[Any, ...], int] = {}
@@ -106,8 +119,20 @@ def matched(
             referenced=delete_files["referenced_file"].to_pylist(),
             is_equality=[word == "equality" for word in delete_files["content"].to_pylist()],
             is_global=no_fields,
+            may_hold=_may_hold(data, deletes, delete_files["equality_ids"].to_pylist(), schema),
         ),
     )
+
+
+def _may_hold(
+    data: Sequence[Picked], deletes: Sequence[Picked], ids: list[list[int] | None], schema: Schema
+) -> list[Mask | None]:
+    """For each delete file the data files that can hold a value which it names; `None`: it names none."""
+    places = [(each, int(row)) for each in deletes for row in each.rows]
+    return [
+        may_hold(data, each, row, named, schema) if named else None
+        for (each, row), named in zip(places, ids, strict=True)
+    ]
 
 
 def _partition_numbers(picked: Picked, specs: dict[int, PartitionSpec], numbers: dict[tuple[Any, ...], int]) -> Any:

@@ -29,10 +29,11 @@ from pyiceberg.table.update import (
 
 from lakeproof.commit.driver import certainly_failed
 from lakeproof.errors import CommitRejected, CommitUnknown, InvalidInput, LakeproofError
-from lakeproof.iceberg.committing.commit import METADATA_WRITTEN, SWAPPED, Hook, no_hook, remove_files
+from lakeproof.iceberg.committing.commit import METADATA_WRITTEN, SWAPPED, Hook, no_hook
+from lakeproof.iceberg.committing.patience import wait_ms
 from lakeproof.iceberg.committing.pointer import loaded
 from lakeproof.iceberg.committing.produce import FileChange, Producer
-from lakeproof.iceberg.committing.retrying import wait_ms
+from lakeproof.iceberg.committing.table_commits import remove_files
 from lakeproof.iceberg.failures import spoken, swapping
 from lakeproof.iceberg.reading.manifest_cache import shared_cache
 from lakeproof.iceberg.tables.tables import described

@@ -8,12 +8,13 @@ from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestFile
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from lakeproof.commit import Command, Happened, TableChange, check_list
+from lakeproof.commit import Command, Commit, CommitWith, TableChange, check_list
 from lakeproof.commit.policy import LAKEPROOF
-from lakeproof.iceberg.committing.commit import Committed, TableCalls, no_hook, through
+from lakeproof.iceberg.committing.commit import Committed, TableCalls, go_through, no_hook
 from lakeproof.iceberg.committing.new_manifests import DELETED, EXISTING, TARGET, has_live_files, restated
-from lakeproof.iceberg.committing.physical import NO_FILES
+from lakeproof.iceberg.committing.physical import NO_FILES, Wanted
 from lakeproof.iceberg.committing.produce import Producer
+from lakeproof.iceberg.committing.table_commits import TableAccess
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache
 
 
@@ -29,31 +30,29 @@ def rewrite_manifests(table: Table, *, cache: ManifestCache | None = None) -> Re
     """One snapshot of operation `replace` whose data manifests are clustered by partition."""
     head = table.current_snapshot()
     change = TableChange(Command.REWRITE, scan_snapshot=None if head is None else head.snapshot_id)
-    calls = _Clustering(table, change, NO_FILES, LAKEPROOF, "main", {}, cache, no_hook)
-    calls.checks = check_list(())
-    done = through(calls)
+    if head is None:
+        return Rewritten(table, 0, 0)
+    access = _Clustering(table, Wanted(change, NO_FILES, LAKEPROOF, {}), cache=cache)
+    calls = TableCalls(access, LAKEPROOF, check_list(()), no_hook, reruns_left=False)
+    done = go_through(calls, table.properties)
     assert isinstance(done, Committed)  # nothing is asked, so nothing is refused
-    return Rewritten(done.table, calls.rewritten, calls.added)
+    return Rewritten(done.table, access.rewritten, access.added)
 
 
-class _Clustering(TableCalls):
+class _Clustering(TableAccess):
     """A commit that moves no file: whatever the head is, its manifests are written anew."""
 
     rewritten = added = 0
 
-    def validate(self) -> Happened:
-        """Nothing is asked of the others."""
-        return Happened.NOTHING_LEFT if self.head is None else Happened.MAY_COMMIT
-
-    def produced(self, producer: Producer, written: list[str]) -> Snapshot:
+    def produced(self, answer: Commit | CommitWith, producer: Producer, others: list[str]) -> Snapshot:
         """The head's files in other manifests."""
         assert self.head is not None
         there = self.head.manifests(self.table.io)
         old = [m for m in there if m.content == ManifestContent.DATA and has_live_files(m)]
-        others = [m for m in there if m.content != ManifestContent.DATA]
+        deletes = [m for m in there if m.content != ManifestContent.DATA]
         new = _clustered(producer, old, int(self.table.properties.get(TARGET, 8 << 20)))
         self.rewritten, self.added = len(old), len(new)
-        return producer.replace_manifests(self.table, self.head, [*new, *others], replaced=len(old))
+        return producer.replace_manifests(self.table, self.head, [*new, *deletes], replaced=len(old))
 
 
 def _clustered(producer: Producer, manifests: list[ManifestFile], target: int) -> list[ManifestFile]:

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from lakeproof.commit import Command, Conflict, Mode, RunAgain, TableChange
 from lakeproof.commit.planning import Run, run_until_done
-from lakeproof.commit.policy_text import named_policy
 from lakeproof.format import RowMapping, rows_of
-from lakeproof.iceberg.committing.commit import FILES_WRITTEN, POLICY_PROPERTY, SCANNED, commit_change, remove_files
+from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED
 from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.committing.table_commits import commit_change, remove_files
 from lakeproof.iceberg.pyiceberg_names import DataFile as IcebergFile
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.compaction.plan import (
@@ -68,7 +68,7 @@ def rewrite_data_files(engine: Engine, name: str, where: str | None, given: Mapp
         require_writable(table)
         options = options_of(table, given)
         pieces = pieces_of(engine, table, condition(engine, table, where), options, among=among, but=mine)
-        engine.context.on_phase(SCANNED)
+        engine.watch.on_phase(SCANNED)
         lost: list[_Lost] = []
         for batch in _batches(pieces, options):
             done, left = _compacted(engine, table, batch, run.reruns)
@@ -117,7 +117,7 @@ def _compacted(engine: Engine, table: Table, pieces: Sequence[Piece], reruns: in
         for part in parts:
             remove_folder(engine.gateway, part.folder)
 
-    engine.context.on_phase(FILES_WRITTEN)
+    engine.watch.on_phase(FILES_WRITTEN)
     with removed_if_refused(remove):
         while standing:
             answer = _commit(engine, table, standing, dead, reruns)
@@ -152,16 +152,16 @@ def _commit(engine: Engine, table: Table, standing: Sequence[_Done], dead: Found
         kept=rows_of((home.path, kept_rows(home, dead)) for home in homes),
         mapping=tuple(move for one in standing for move in one.mapping),
     )
-    context = engine.context
+    watch = engine.watch
     answer = commit_change(
         table,
         change,
         NewFiles(files),
-        policy=context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof")),
+        policy=watch.policy_of(table),
         reruns=reruns,
         reruns_left=True,
-        summary=context.summary,
-        on_phase=context.on_phase,
+        summary=watch.summary,
+        on_phase=watch.on_phase,
     )
     if isinstance(answer, RunAgain):
         return answer

@@ -10,17 +10,10 @@ import numpy as np
 
 from lakeproof.commit import Command, RunAgain, TableChange
 from lakeproof.commit.planning import Run, run_until_done
-from lakeproof.commit.policy_text import named_policy
 from lakeproof.format import DeleteFile
-from lakeproof.iceberg.committing.commit import (
-    FILES_WRITTEN,
-    POLICY_PROPERTY,
-    SCANNED,
-    Committed,
-    commit_change,
-    remove_files,
-)
+from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED, Committed
 from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.committing.table_commits import commit_change, remove_files
 from lakeproof.iceberg.pyiceberg_names import DataFile as IcebergFile
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.delete_files import read_positions, write_position_deletes
@@ -58,7 +51,7 @@ def rewrite_position_delete_files(engine: Engine, name: str, *, rewrite_all: boo
         table = engine.load(name)
         require_writable(table)
         old = to_rewrite(head_source(engine, table).planned(), rewrite_all=rewrite_all)
-        engine.context.on_phase(SCANNED)
+        engine.watch.on_phase(SCANNED)
         if not old:
             return DeletesRewritten()
         new, values = _written(engine, table, old)
@@ -111,7 +104,7 @@ def _written(engine: Engine, table: Table, old: list[_Old]) -> tuple[list[Iceber
 def _committed(
     engine: Engine, table: Table, old: list[_Old], new: NewFiles, values: list[DeleteFile], run: Run
 ) -> Committed | RunAgain:
-    head, context = table.current_snapshot(), engine.context
+    head, watch = table.current_snapshot(), engine.watch
     change = TableChange(
         command=Command.REWRITE_DELETES,
         command_id=str(uuid.uuid4()),
@@ -120,14 +113,14 @@ def _committed(
         added_delete_files=tuple(values),
     )
     with removed_if_refused(lambda: remove_files(table, (file.file_path for file in new.delete_files))):
-        context.on_phase(FILES_WRITTEN)
+        watch.on_phase(FILES_WRITTEN)
         return commit_change(
             table,
             change,
             new,
-            policy=context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof")),
+            policy=watch.policy_of(table),
             reruns=run.reruns,
             reruns_left=reruns_left(table, run),
-            summary=context.summary,
-            on_phase=context.on_phase,
+            summary=watch.summary,
+            on_phase=watch.on_phase,
         )

@@ -30,6 +30,7 @@ CATALYST = "org.apache.spark.sql.catalyst."
 SOURCES = "org.apache.spark.sql.execution.datasources."
 # A longer text makes py4j's reader run out of memory; about 20,000 files.
 _LONGEST_BY_SOCKET = 5_000_000
+_DEEPEST_CAUSE = 30
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _T = TypeVar("_T")
 
@@ -51,7 +52,7 @@ class Gateway:
         self.mapper = self._field_mapper()
         self.empty_schema = self.jvm.org.apache.spark.sql.types.StructType()
         self._schemas: Recent[Any] = Recent(256)
-        self.errors: OrderedDict[str, LakeproofError] = OrderedDict()
+        self._thrown: OrderedDict[int, tuple[Any, LakeproofError]] = OrderedDict()
         self._lock = threading.Lock()
 
     def once(self, key: str, make: Callable[[], _T]) -> _T:
@@ -172,18 +173,28 @@ class Gateway:
 
     def thrown(self, error: LakeproofError) -> Py4JJavaError:
         """An error of ours as a Java exception; `recovered` finds the original again in the caller's thread."""
+        exception = self.jvm.java.lang.IllegalArgumentException(str(error))
         with self._lock:
-            key = f"[lakeproof error {id(error):x}]"
-            self.errors[key] = error
-            while len(self.errors) > 100:
-                self.errors.popitem(last=False)
-        exception = self.jvm.java.lang.IllegalArgumentException(f"{error}\n{key}")
+            self._thrown[self._identity(exception)] = exception, error
+            while len(self._thrown) > 100:
+                self._thrown.popitem(last=False)
         return Py4JJavaError(str(error), exception)
 
     def recovered(self, error: BaseException) -> LakeproofError | None:
-        """The error of ours that travelled through the JVM inside this one."""
-        told = str(error)
-        return next((found for key, found in list(self.errors.items()) if key in told), None)
+        """The error of ours that travelled through the JVM: the Java exception itself, or what caused it, is ours."""
+        cause = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+        for _ in range(_DEEPEST_CAUSE):
+            if cause is None or not self._thrown:
+                return None
+            exception, found = self._thrown.get(self._identity(cause), (None, None))
+            if found is not None and cause.equals(exception):
+                return found
+            cause = cause.getCause()
+        return None
+
+    def _identity(self, item: Any) -> int:
+        """A number that is the same for the same Java object; two objects may share it, so `equals` decides."""
+        return int(self.jvm.java.lang.System.identityHashCode(item))
 
     def _field_mapper(self) -> Any:
         """A Jackson mapper that sets private fields: thousands of FileStatus objects come from one JSON text."""

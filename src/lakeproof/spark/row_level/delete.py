@@ -15,7 +15,7 @@ from lakeproof.spark.statements.analysis import ParsedCommand
 
 def delete_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: Policy) -> Effect:
     """The rows that a DELETE removes."""
-    whole = _whole_files(engine, table, parsed) if engine.context.whole_files else None
+    whole = _whole_files(engine, table, parsed) if engine.watch.whole_files else None
     if whole is not None:
         return whole
     scan = placed_scan(engine, table)

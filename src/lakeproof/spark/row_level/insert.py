@@ -7,28 +7,20 @@ rows, that were computed from a table which is no more.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
 
-from lakeproof.commit import Command, Isolation, Mode, Policy, RunAgain, TableChange
+from lakeproof.commit import Command, Isolation, Mode, RunAgain, TableChange
 from lakeproof.commit.planning import Run, replaces_by_filter, run_until_done
-from lakeproof.commit.policy_text import named_policy
-from lakeproof.errors import CommitUnknown, InvalidInput, LakeproofError
+from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.filters import Expression, any_of, columns_of
 from lakeproof.format import DataFile, Rows, rows_of
-from lakeproof.iceberg.committing.commit import (
-    FILES_WRITTEN,
-    POLICY_PROPERTY,
-    SCANNED,
-    Committed,
-    commit_change,
-)
+from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED, Committed
 from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.values import data_file_value
 from lakeproof.iceberg.committing.whole_file_commits import isolation_of, partition_filter, whole_files
 from lakeproof.iceberg.pyiceberg_names import Table
@@ -36,8 +28,10 @@ from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartition
 from lakeproof.spark.row_level.expired import again_if_expired
 from lakeproof.spark.row_level.rerun import note_rerun, reruns_left
 from lakeproof.spark.row_level.row_positions import as_rows, head_source, other_files, placed_scan, places_in
-from lakeproof.spark.row_level.scan_filters import Asked, asked, condition_of
+from lakeproof.spark.row_level.scan_filters import Asked, condition_of
 from lakeproof.spark.row_level.scanned_files import dead_rows, homes_of, kept_rows
+from lakeproof.spark.statements.analysis import ParsedInsert
+from lakeproof.spark.statements.insert_analysis import ResolvedInsert, resolve_insert
 from lakeproof.spark.statements.options import refuse_staged_writes
 from lakeproof.spark.writing.leftovers import removed_if_refused
 from lakeproof.spark.writing.spark_write import Written, remove_folder, write_rows
@@ -57,74 +51,61 @@ class Running(NamedTuple):
     reruns_left: bool
 
 
-class MustRunAgain(LakeproofError):
-    """Travels from the write back to the statement, which runs again."""
-
-    def __init__(self, answer: RunAgain) -> None:
-        super().__init__(answer.conflict.check)
-        self.answer = answer
-
-
-def run_insert(engine: Engine, name: str, run: Callable[[], DataFrame]) -> DataFrame:
+def run_insert(engine: Engine, name: str, parsed: ParsedInsert) -> Committed:
     """The statement, run until its commit stands; each time all its references to the table read one snapshot."""
     command_id = str(uuid.uuid4())
 
-    def once(this: Run) -> DataFrame | RunAgain:
-        table = engine.load(name)
-        pinned = {**engine.context.pinned, name: table}
-        with engine.within(pinned=pinned, running=Running(command_id, this.reruns, reruns_left(table, this))):
-            try:
-                return run()
-            except (PySparkException, Py4JError) as error:
-                again = engine.gateway.recovered(error)
-                if isinstance(again, MustRunAgain):
-                    return again.answer
-                if isinstance(again, CommitUnknown) or not reruns_left(table, this):
-                    raise
-                expired = again_if_expired(engine, name, table, Mode.MERGE_ON_READ)
-                if expired is None:
-                    raise
-                return expired
+    def once(run: Run) -> Committed | RunAgain:
+        found = resolve_insert(engine, name, parsed)
+        left = reruns_left(found.table, run)
+        try:
+            return insert(engine, found, Running(command_id, run.reruns, left))
+        except (LakeproofError, PySparkException, Py4JError, OSError) as error:
+            known = isinstance(error, LakeproofError) and not isinstance(error, InvalidInput)
+            again = again_if_expired(engine, name, found.table, Mode.MERGE_ON_READ) if left and not known else None
+            if again is None:
+                raise
+            return again
 
     return run_until_done(once, partial(note_rerun, engine, f"INSERT into {name}"))[0]
 
 
-def insert(engine: Engine, table: Table, rows: DataFrame, mode: WriteMode) -> Committed:
-    """The rows as one snapshot; what the statement read or replaces is followed as the policy says."""
+def insert(engine: Engine, found: ResolvedInsert, running: Running | None = None) -> Committed | RunAgain:
+    """The rows as one snapshot; what the statement read or replaces is followed as the policy says.
+
+    `running` is `None` where Spark itself runs the statement: it cannot run again.
+    """
+    table, rows, mode, said = found
     refuse_staged_writes(engine, table)
-    policy = engine.context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof"))
-    said = asked(engine, table, rows)
-    at_head = replaces_by_filter(_COMMANDS[type(mode)], policy, can_run_again=engine.context.running is not None)
+    policy = engine.watch.policy_of(table)
+    at_head = replaces_by_filter(_COMMANDS[type(mode)], policy, can_run_again=running is not None)
     if not said.reads and (isinstance(mode, Append) or at_head):
         return engine.write(table, rows, mode)
     reads = _rows_read(engine, table, said) if said.reads else ()
-    on_phase = engine.context.on_phase
+    on_phase = engine.watch.on_phase
     on_phase(SCANNED)
     written = write_rows(engine.gateway, table, rows)
     with removed_if_refused(lambda: remove_folder(engine.gateway, written.folder)):
         change = _change(engine, table, said, reads, mode, written)
         on_phase(FILES_WRITTEN)
-        answer = _committed(engine, table, change, written, policy)
+        answer = _committed(engine, table, change, written, running or Running(str(uuid.uuid4()), 0, reruns_left=False))
     if isinstance(answer, RunAgain):
         remove_folder(engine.gateway, written.folder)
-        raise MustRunAgain(answer)
     return answer
 
 
 def _committed(
-    engine: Engine, table: Table, change: TableChange, written: Written, policy: Policy
+    engine: Engine, table: Table, change: TableChange, written: Written, running: Running
 ) -> Committed | RunAgain:
-    context = engine.context
-    running = context.running or Running(str(uuid.uuid4()), 0, reruns_left=False)
     return commit_change(
         table,
         change._replace(command_id=running.command_id),
         NewFiles(written.files),
-        policy=policy,
+        policy=engine.watch.policy_of(table),
         reruns=running.reruns,
         reruns_left=running.reruns_left,
-        summary=context.summary,
-        on_phase=context.on_phase,
+        summary=engine.watch.summary,
+        on_phase=engine.watch.on_phase,
     )
 
 

@@ -7,13 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from lakeproof.commit import Command, Mode, Policy, TableChange
-from lakeproof.commit.checks import Part
 from lakeproof.commit.planning import replaces_by_filter
 from lakeproof.errors import InvalidInput
 from lakeproof.format import DeleteFile, Rows, rows_of
-from lakeproof.iceberg.committing.commit import Committed
 from lakeproof.iceberg.committing.physical import NewFiles
-from lakeproof.iceberg.committing.window import load_snapshot
 from lakeproof.iceberg.pyiceberg_names import DataFile as IcebergFile
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.delete_files import write_position_deletes
@@ -127,16 +124,3 @@ def folders_of(new: Written) -> tuple[str, ...]:
 def delete_value(file: IcebergFile, home: Home, rows: Rows) -> DeleteFile:
     """A written delete file as a value."""
     return DeleteFile(file.file_path, partition=home.file.partition, spec_id=home.file.spec_id, positions=rows)
-
-
-def unused_files(done: Committed, made: Prepared) -> list[str]:
-    """Delete files that were written in vain: their rows had moved, or somebody else deleted them first."""
-    written = [file.file_path for file in made.files.delete_files]
-    if not written or done.snapshot_id is None:
-        return written
-    committed = done.table.snapshot_by_id(done.snapshot_id)
-    if committed is not None and committed.parent_snapshot_id == made.change.scan_snapshot:
-        return []
-    own = load_snapshot(done.table, done.snapshot_id, Part(added_delete_files=True))
-    used = {file.path for file in own.added_delete_files}
-    return [path for path in written if path not in used]

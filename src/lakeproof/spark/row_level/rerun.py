@@ -17,25 +17,18 @@ from pyspark.errors import PySparkException
 
 from lakeproof.commit import Command, Conflict, Policy, RunAgain, TableChange
 from lakeproof.commit.planning import MAX_RERUNS, Run, mode_for, run_until_done
-from lakeproof.commit.policy_text import named_policy
 from lakeproof.errors import InvalidInput, LakeproofError
-from lakeproof.iceberg.committing.commit import (
-    FILES_WRITTEN,
-    POLICY_PROPERTY,
-    RUNNING_AGAIN,
-    SCANNED,
-    Committed,
-    commit_change,
-    remove_files,
-)
+from lakeproof.iceberg.committing.commit import FILES_WRITTEN, RUNNING_AGAIN, SCANNED, Committed
+from lakeproof.iceberg.committing.table_commits import commit_change, remove_files
 from lakeproof.iceberg.committing.whole_file_commits import isolation_of, mode_of
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
+from lakeproof.spark.names_in_force import names_mean
 from lakeproof.spark.row_level.delete import delete_effect
 from lakeproof.spark.row_level.effect import Effect
 from lakeproof.spark.row_level.expired import again_if_expired
 from lakeproof.spark.row_level.merge import merge_effect
-from lakeproof.spark.row_level.prepared import Prepared, prepared, unused_files
+from lakeproof.spark.row_level.prepared import Prepared, prepared
 from lakeproof.spark.row_level.update import update_effect
 from lakeproof.spark.statements.analysis import ParsedCommand
 from lakeproof.spark.statements.options import refuse_staged_writes
@@ -69,7 +62,7 @@ def run_row_level(engine: Engine, name: str, parsed: ParsedCommand) -> Done:
         table = engine.load(name)
         require_writable(table)
         refuse_staged_writes(engine, table)
-        policy = engine.context.policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof"))
+        policy = engine.watch.policy_of(table)
         mode = mode_for(command, policy, mode_of(table, command), run.again)
         base = TableChange(command, mode, isolation_of(table, command), command_id)
         return _once(engine, table, base, policy, find, name, run)
@@ -80,8 +73,8 @@ def run_row_level(engine: Engine, name: str, parsed: ParsedCommand) -> Done:
 
 def note_rerun(engine: Engine, what: str, run: Run, conflict: Conflict) -> None:
     """Tell whoever watches that a command runs again."""
-    engine.context.on_rerun(conflict)
-    engine.context.on_phase(RUNNING_AGAIN)
+    engine.watch.on_rerun(conflict)
+    engine.watch.on_phase(RUNNING_AGAIN)
     _log.info("%s runs again (%s): %s", what, run.reruns, conflict.check)
 
 
@@ -107,18 +100,18 @@ def _once(
 def _prepared(
     engine: Engine, table: Table, base: TableChange, policy: Policy, find: Find, name: str
 ) -> Prepared | None:
-    with engine.within(pinned={**engine.context.pinned, name: table}):
+    with names_mean(engine, pinned={name: table}):
         effect = find(table, policy=policy)
-        try:
-            engine.context.on_phase(SCANNED)
-            return None if effect.is_nothing else prepared(engine, table, base, effect, policy)
-        finally:
-            effect.release()
+    try:
+        engine.watch.on_phase(SCANNED)
+        return None if effect.is_nothing else prepared(engine, table, base, effect, policy)
+    finally:
+        effect.release()
 
 
 def _committed(engine: Engine, table: Table, made: Prepared, policy: Policy, run: Run) -> Committed | RunAgain:
     """The prepared change, committed; where it certainly was not, none of its files is left."""
-    on_phase = engine.context.on_phase
+    on_phase = engine.watch.on_phase
     with removed_if_refused(lambda: _remove(engine, table, made)):
         on_phase(FILES_WRITTEN)
         answer = commit_change(
@@ -128,13 +121,11 @@ def _committed(engine: Engine, table: Table, made: Prepared, policy: Policy, run
             policy=policy,
             reruns=run.reruns,
             reruns_left=reruns_left(table, run),
-            summary=engine.context.summary,
+            summary=engine.watch.summary,
             on_phase=on_phase,
         )
     if isinstance(answer, RunAgain):
         _remove(engine, table, made)
-    else:
-        remove_files(table, unused_files(answer, made))
     return answer
 
 

@@ -39,6 +39,7 @@ from lakeproof.spark.reading.catalyst import Node, Translation, trees_of
 from lakeproof.spark.reading.columns import named_column
 from lakeproof.spark.reading.deletes import HIDDEN
 from lakeproof.spark.reading.file_index import ScanSource
+from lakeproof.spark.reading.scan import TRAVELS
 from lakeproof.spark.row_level.row_positions import PlacedFileIndex
 
 _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
@@ -57,10 +58,14 @@ _OURS = "lakeproof "  # how the name of a managed file index begins
 
 
 class Asked(NamedTuple):
-    """The predicates of the scans of one table: the target's (`None`: not scanned), and those of other readers."""
+    """The predicates of the scans of one table: the target's (`None`: not scanned), and those of other readers.
+
+    `heads` are the snapshots that were the table's head when those readers were resolved.
+    """
 
     target: Expression | None
     reads: tuple[Expression, ...] = ()
+    heads: frozenset[int | None] = frozenset()
 
 
 def asked(engine: Engine, table: Table, rows: DataFrame, target: PlacedFileIndex | None = None) -> Asked:
@@ -68,6 +73,7 @@ def asked(engine: Engine, table: Table, rows: DataFrame, target: PlacedFileIndex
     sources = {f"lakeproof {key}": source for key, source in engine.scans.sources.items()}
     found: Expression | None = None
     reads = []
+    heads: set[int | None] = set()
     for key, conjuncts in _scans(engine.gateway, rows._jdf.queryExecution().optimizedPlan()):
         source: ScanSource | None
         if target is not None and key == target.toString():
@@ -75,7 +81,8 @@ def asked(engine: Engine, table: Table, rows: DataFrame, target: PlacedFileIndex
             found = own if found is None else any_of([found, own])
         elif (source := sources.get(key)) is not None and _same_table(source, table):
             reads.append(_predicate(engine, table, source, conjuncts))
-    return Asked(found, tuple(dict.fromkeys(reads)))
+            heads |= set() if source.key.endswith(TRAVELS) else {source.snapshot_id}
+    return Asked(found, tuple(dict.fromkeys(reads)), frozenset(heads))
 
 
 def _same_table(source: ScanSource, table: Table) -> bool:

@@ -36,8 +36,9 @@ class ParsedCommand(NamedTuple):
 
 
 class ParsedInsert(NamedTuple):
-    """An INSERT below CTEs; `target` are the parts of its table's name."""
+    """An INSERT as Spark parsed it; `target` are the parts of its table's name."""
 
+    plan: Any
     target: tuple[str, ...]
 
 
@@ -122,7 +123,7 @@ class Analyzer:
             below = below.child()
         if kind == "InsertIntoStatement":
             parts = self._name_of(below.table())
-            return None if parts is None else ParsedInsert(parts)
+            return None if parts is None else ParsedInsert(plan, parts)
         parts = self._name_of(below.children().apply(0)) if kind in _COMMANDS else None
         return None if parts is None else ParsedCommand(_COMMANDS[kind], plan, parts)
 
@@ -154,6 +155,15 @@ class Analyzer:
             source=self.gateway.dataframe(command.sourceTable()),
             clauses=tuple(self._clauses(command, attributes)),
         )
+
+    def resolved(self, plan: Any) -> Any:
+        """The command that a parsed plan is, resolved and checked; its query holds its CTEs."""
+        self.activate()
+        command = self.analyzer.execute(plan)
+        self.analyzer.checkAnalysis(command)
+        while command.nodeName() == "WithCTE":
+            command = command.plan()
+        return command
 
     def column(self, expression: Any) -> Column:
         """A Catalyst expression as a Column."""

@@ -62,6 +62,15 @@ def create(engine: Engine, made: s.CreateTable) -> None:
         _create_as(engine, made, name, engine.gateway.spark.sql(made.query))
 
 
+def create_from_rows(engine: Engine, made: s.CreateTable, name: str, rows: DataFrame) -> None:
+    """The table `name` with these rows, as a writer of DataFrames describes it."""
+    _refuse(engine, made._replace(query=made.table), f"table {name}")
+    if engine.find(name) is not None:
+        raise InvalidInput(f"there is already a table `{name}`", hint="drop it first, or append to it")
+    with spoken(engine.gateway):
+        _create_as(engine, made, name, rows)
+
+
 def _create_as(engine: Engine, made: s.CreateTable, name: str, rows: DataFrame) -> None:
     """The rows are written for a table that nobody sees, and one request makes it with its first snapshot."""
     create_namespace(engine.catalog, name.rpartition(".")[0], if_not_exists=True)
@@ -74,14 +83,14 @@ def _create_as(engine: Engine, made: s.CreateTable, name: str, rows: DataFrame) 
 
 
 def _fill(engine: Engine, made: s.CreateTable, name: str, staged: Staged, rows: DataFrame) -> None:
-    on_phase = engine.context.on_phase
+    on_phase = engine.watch.on_phase
     on_phase(SCANNED)
     written = write_rows(engine.gateway, staged.table, rows)
     with removed_if_refused(lambda: remove_folder(engine.gateway, written.folder)):
         on_phase(FILES_WRITTEN)
         mapping = _name_mapping(staged.table)
         try:
-            publish(staged, written.files, properties=mapping, summary=engine.context.summary, on_phase=on_phase)
+            publish(staged, written.files, properties=mapping, summary=engine.watch.summary, on_phase=on_phase)
         except InvalidInput:
             if not (made.if_not_exists and engine.find(name) is not None):
                 raise

@@ -15,6 +15,7 @@ from lakeproof.iceberg.committing.whole_file_commits import delete_where
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.catalog import lowered
 from lakeproof.spark.engine import Engine
+from lakeproof.spark.names_in_force import names_mean
 from lakeproof.spark.reading.cached_frames import follow_tables
 from lakeproof.spark.reading.explaining import explained
 from lakeproof.spark.reading.metadata_answers import answered
@@ -43,7 +44,6 @@ _AGGREGATES = re.compile(r"\b(count|min|max)\b", re.IGNORECASE)  # of which meta
 _WITH = re.compile(r"\s*with\b", re.IGNORECASE)
 _OPTIONS = re.compile(r"\bwith\s*\(", re.IGNORECASE)
 _WRITES = re.compile(r"\b(update|delete|merge|insert)\b", re.IGNORECASE)
-_DYNAMIC = "spark.sql.sources.partitionOverwriteMode"
 Sql = Callable[..., DataFrame]
 OnTable = s.Alter | s.Drop | s.Truncate | s.Describe | s.Show
 
@@ -72,10 +72,8 @@ class Runner:
 
     def _changed(self, statement: s.Statement, text: str, args: Arguments | None) -> DataFrame:
         """The result of a statement that may change tables."""
-        if isinstance(statement, s.RowLevel):
+        if isinstance(statement, s.RowLevel | s.Insert):
             return self._row_level(statement.text, args)
-        if isinstance(statement, s.Insert):
-            return self._insert(statement, args)
         return self._with_parameters(statement, text, args) if args else self._run(statement)
 
     def understood(self, text: str) -> s.Statement:
@@ -104,8 +102,9 @@ class Runner:
         if name is None or parsed is None:
             return self._sql(text, args)
         if isinstance(parsed, ParsedInsert):
-            return run_insert(self.engine, name, lambda: self._sql(text, args))
-        run_row_level(self.engine, name, parsed)
+            run_insert(self.engine, name, parsed)
+        else:
+            run_row_level(self.engine, name, parsed)
         return self.nothing()
 
     def merge(self, plan: Any) -> bool:
@@ -126,7 +125,7 @@ class Runner:
     def _run(self, statement: s.Statement) -> DataFrame:
         match statement:
             case s.AsOf(instant, query):
-                with self.engine.within(as_of_ms=epoch_millis(self.engine.gateway, instant)):
+                with names_mean(self.engine, as_of_ms=epoch_millis(self.engine.gateway, instant)):
                     return self._query(query, None)
             case s.CreateTable() if ddl.asks_for_managed(statement):
                 ddl.create(self.engine, statement)
@@ -179,29 +178,20 @@ class Runner:
         refuse_managed_path(self.engine, made.location or lowered(dict(made.options)).get("path", ""))
         return self.spark_sql(made.text)
 
-    def overwrites_dynamically(self) -> bool:
-        """Whether the session's INSERT OVERWRITE replaces only the partitions that it writes."""
-        return str(self.engine.gateway.spark.conf.get(_DYNAMIC)).lower() == "dynamic"
-
-    def _is_dynamic(self, statement: s.Insert) -> bool:
-        if not statement.overwrite or not self.overwrites_dynamically():
-            return False
-        return managed(self.engine, statement.table) is not None
-
-    def _insert(self, statement: s.Insert, args: Arguments | None) -> DataFrame:
-        """Spark resolves and casts; a dynamic overwrite is an INSERT INTO that replaces the partitions it writes."""
-        if managed(self.engine, statement.table) is None:
-            return self._sql(statement.text, args)
-        name = qualified(self.engine, statement.table)
-        if not self._is_dynamic(statement):
-            return run_insert(self.engine, name, lambda: self._sql(statement.text, args))
-        with self.engine.within(dynamic=True):
-            return run_insert(self.engine, name, lambda: self._sql(statement.as_append, args))
+    def insert_into(self, name: str, rows: DataFrame, *, overwrite: bool) -> None:
+        """Run the INSERT that `DataFrameWriter.insertInto` means: the statement, with these rows for its query."""
+        verb = "overwrite" if overwrite else "into"
+        plan = self.analyzer.parsed(f"insert {verb} {name} select 1")
+        query = self.engine.gateway.one(rows._jdf.queryExecution().analyzed())
+        parsed = self.analyzer.command_of(plan.withNewChildren(query))
+        assert isinstance(parsed, ParsedInsert)
+        run_insert(self.engine, qualified(self.engine, name), parsed)
+        follow_tables(self.engine)
 
     def _explain(self, mode: str, inner: str, text: str) -> DataFrame:
         statement = self.understood(inner)
         if isinstance(statement, s.AsOf):
-            with self.engine.within(as_of_ms=epoch_millis(self.engine.gateway, statement.instant)):
+            with names_mean(self.engine, as_of_ms=epoch_millis(self.engine.gateway, statement.instant)):
                 rows = self.spark_sql(statement.query)
         elif isinstance(statement, s.Query):
             rows = self.spark_sql(statement.text)

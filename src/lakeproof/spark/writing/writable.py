@@ -13,12 +13,14 @@ from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS, NEVER, Expression, IsNull, all_of, any_of
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.tables.tables import column_path
-from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode
+from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode, version_label
 from lakeproof.spark.jvm.gateway import CONNECTOR, Gateway, JavaProxy, from_java
 from lakeproof.spark.jvm.spark_types import to_spark_schema
 from lakeproof.spark.reading.catalyst import Untranslatable, comparison, membership, null_safe, parsed
 from lakeproof.spark.reading.columns import quoted
 from lakeproof.spark.row_level.insert import insert
+from lakeproof.spark.row_level.scan_filters import asked
+from lakeproof.spark.statements.insert_analysis import ResolvedInsert
 from lakeproof.spark.statements.options import refuse_write_options
 
 _CAPABILITIES = ("BATCH_READ", "V1_BATCH_WRITE", "BATCH_WRITE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC", "TRUNCATE")
@@ -100,7 +102,7 @@ class WritableTable(JavaProxy):
 
     def toString(self) -> str:
         """The table and its metadata version."""
-        return f"lakeproof {self.name()} {self.table.metadata_location}"
+        return version_label(self.table)
 
     class Java:
         """What py4j reads."""
@@ -114,7 +116,7 @@ class WriteBuilder(JavaProxy):
     def __init__(self, engine: Engine, table: Table) -> None:
         super().__init__(engine.gateway)
         self.engine, self.table = engine, table
-        self.mode: WriteMode = OverwritePartitions() if engine.context.dynamic else Append()
+        self.mode: WriteMode = Append()
 
     def build(self) -> Write:
         """The write as it was asked for."""
@@ -200,7 +202,8 @@ class Insertable(JavaProxy):
     @from_java
     def insert(self, rows: Any, overwrite: bool) -> None:
         """Spark gives the rows; what is overwritten was said before."""
-        insert(self.engine, self.table, DataFrame(rows, self.gateway.spark), self.mode)
+        found = DataFrame(rows, self.gateway.spark)
+        insert(self.engine, ResolvedInsert(self.table, found, self.mode, asked(self.engine, self.table, found)))
 
     class Java:
         """What py4j reads."""
