@@ -19,7 +19,7 @@ from lakeproof.format import PartitionField, Row, TableShape, TableState
 from lakeproof.models import parameter_values as values
 from lakeproof.models.iceberg.naming import canonical
 from lakeproof.models.iceberg.world import Setup
-from lakeproof.models.parameter_values import Parameter
+from lakeproof.models.parameter_values import Parameter, Parameters
 
 COLUMNS = ("name", "color", "letter")
 
@@ -111,13 +111,16 @@ PRESETS: dict[str, dict[str, str]] = {
 }
 
 
+SETTINGS = Parameters("Iceberg", PARAMETERS, PRESETS, ALIASES)
+
+
 def parameter_help() -> dict[str, str]:
     """What each parameter says, with its values and its default."""
     more = {
         "policy-of-writer-N": "the policy of one writer; the others have that of --policy",
         "commands-of-writer-N": "what one writer runs, such as delete:jack,insert; the others run everything",
     }
-    return {name: str(what) for name, what in PARAMETERS.items()} | more
+    return SETTINGS.help() | more
 
 
 class Configured(NamedTuple):
@@ -132,13 +135,9 @@ class Configured(NamedTuple):
 
 def configured(parameters: Mapping[str, str], policy: Policy) -> Configured:
     """The configuration that the parameters name; `preset` picks a named one that the others then change."""
-    given = values.with_preset("Iceberg", parameters, PRESETS, ALIASES)
-    own = {name: value for name, value in given.items() if _OF_WRITER.fullmatch(name)}
-    for name, value in given.items():
-        if name not in PARAMETERS and name not in own:
-            known = (*PARAMETERS, "preset", "policy-of-writer-1")
-            raise values.unknown("Iceberg", "parameter", name, known, place=f"--set {name}={value}")
-    word = {name: given.get(name, what.default) for name, what in PARAMETERS.items()}
+    given = SETTINGS.given(parameters, _OF_WRITER.fullmatch)
+    own = {name: value for name, value in given.items() if name not in PARAMETERS}
+    word = SETTINGS.values(given)
     setup, named = _setup(word)
     writers = values.count("num-writers", word["num-writers"], 1)
     policies = [policy] * writers
