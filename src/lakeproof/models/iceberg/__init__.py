@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from lakeproof.checker.model import Model, Outcome, Process, Step, StepFunction
-from lakeproof.commit.planning import WHOLE_FILES
+from lakeproof.checker.model import Model, Process
 from lakeproof.commit.policy import POLICIES, Policy
 from lakeproof.format import Value
-from lakeproof.models.iceberg import starting
-from lakeproof.models.iceberg import steps as protocol
 from lakeproof.models.iceberg.bounds import PARAMETERS, PRESETS, Configured, configured, parameter_help
 from lakeproof.models.iceberg.describing import describe
 from lakeproof.models.iceberg.observing import observe
 from lakeproof.models.iceberg.properties import properties
-from lakeproof.models.iceberg.world import COMPACTION, READY, Event, Op, Own, Ready, Setup, Shared, Writer
+from lakeproof.models.iceberg.steps import steps_of
+from lakeproof.models.iceberg.world import READY, Event, Op, Own, Ready, Setup, Shared, Writer
 
 __all__ = ["PARAMETERS", "PRESETS", "Member", "assembled", "build", "configured", "model_of", "parameter_help"]
 
@@ -72,42 +70,6 @@ def assembled(setup: Setup, members: tuple[Member, ...], parameters: Mapping[str
         describe=partial(describe, setup, by_policy, tuple(member.name for member in members)),
         is_final=is_final,
     )
-
-
-def steps_of(writer: Writer) -> tuple[Step, ...]:
-    """The protocol, in order; steps that the configuration switches off are not there at all."""
-    setup = writer.setup
-    compacts = bool(setup.max_compactions) or COMPACTION in {i for choice in writer.program or () for i in choice}
-
-    def of(function: Callable[[Writer, Shared, Own], Iterator[Outcome]]) -> StepFunction:
-        return partial(function, writer)
-
-    steps: tuple[tuple[bool, Step], ...] = (
-        (True, Step("start", of(starting.start))),
-        (compacts, Step("start compaction", of(starting.start_compaction))),
-        (True, Step("read", of(protocol.read), private=True, reads_shared=False)),
-        (True, Step("write", of(protocol.write), private=True, reads_shared=False)),
-        (
-            not setup.fused,
-            Step("validate", of(protocol.validate_and_write_metadata), reads_shared=_asks_the_head(writer)),
-        ),
-        (True, Step("swap", of(protocol.swap))),
-        (True, Step("refuse", of(protocol.refuse))),
-        (compacts or setup.unknown, Step("finish", of(protocol.finish))),
-        (bool(setup.max_delete_rewrites), Step("start delete rewrite", of(starting.start_delete_rewrite))),
-        (setup.unknown, Step("look", of(protocol.look))),
-        (setup.unknown, Step("fail", of(protocol.fail))),
-        (setup.unknown, Step("arrive", of(protocol.arrive))),
-        (setup.unknown, Step("stop", of(protocol.stop))),
-        (bool(setup.max_crashes), Step("crash", of(protocol.crash))),
-        (bool(setup.max_expiries), Step("expire", of(protocol.expire))),
-    )
-    return tuple(step for there, step in steps if there)
-
-
-def _asks_the_head(writer: Writer) -> bool:
-    """Whether some command's checks look at the head itself, not only at what was remembered of the window."""
-    return any(command.command in WHOLE_FILES for command in writer.setup.commands)
 
 
 def _observe_as(writers: Mapping[str, Writer], own: Own, event: Event) -> Own:

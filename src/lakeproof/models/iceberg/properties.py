@@ -1,7 +1,7 @@
 """What must be true of every run, and what must be possible at all.
 
-The judge writes what a commit violated into the shared value (`judging.verdict`, `committing.structural`); older
-snapshots never change, so the newest one is all that need be asked.
+The judge writes what a commit violated into the shared value; older snapshots never change, so the newest one is all
+that need be asked. What each judged property says is a function of its name in `judging.py`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from lakeproof.checker.model import Property, always, eventually, eventually_eac
 from lakeproof.commit.change import Command, Mode
 from lakeproof.commit.checks import OF_OTHERS, WINDOW_CHECKS
 from lakeproof.commit.policy import Policy, checks_of
+from lakeproof.models.iceberg import judging
 from lakeproof.models.iceberg.world import Own, Ready, Setup, Shared, Writer
 
 JUDGED = {
-    "consistent_read": "ConsistentRead",
-    "isolation_kept": "",
-    "sequential_sequence_numbers": "SequentialSequenceNumbers",
-    "no_dangling_delete_files": "NoDanglingDeleteFiles",
+    judging.consistent_read.__name__: "ConsistentRead",
+    judging.isolation_kept.__name__: "",
+    judging.sequential_sequence_numbers.__name__: "SequentialSequenceNumbers",
+    judging.no_dangling_delete_files.__name__: "NoDanglingDeleteFiles",
 }
+"""The properties of a commit, and what the public specification calls them."""
 
 
 def properties(setup: Setup, policies: tuple[Policy, ...]) -> tuple[Property, ...]:

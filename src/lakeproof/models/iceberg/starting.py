@@ -11,9 +11,7 @@ from collections.abc import Iterator
 from lakeproof.checker.model import Outcome
 from lakeproof.commit.change import ONLY_REMOVES, Command, Isolation, TableChange
 from lakeproof.commit.meaning import RowCommand
-from lakeproof.commit.validation import (
-    RunAgain,
-)
+from lakeproof.commit.validation import RunAgain
 from lakeproof.commit.window import open_window
 from lakeproof.commit.writing import Written, deletes_rewritten, placed, rewritten, written
 from lakeproof.format import DataFile, DeleteContent, Row, Rows, TableState, Value
@@ -27,6 +25,7 @@ from lakeproof.models.iceberg.world import (
     Op,
     Own,
     Ready,
+    Setup,
     Shared,
     Writer,
 )
@@ -156,36 +155,40 @@ def _plan(writer: Writer, table: TableState, index: int, again: RunAgain | None 
 
 def op_of(writer: Writer, index: int, group: str, plan: Written, turn: int) -> Op:
     """A command that has read its snapshot; only what will be asked is kept."""
-    setup, change = writer.setup, plan.change
-    targets = change.targets
-    window = open_window(change, writer.checks(change), setup.shape)
-    snapshot = change.isolation is Isolation.SNAPSHOT
-    mine: Rows = targets if snapshot and index != COMPACTION else ()
-    later = snapshot and change.command in ONLY_REMOVES
-    ghost = Ghost(
-        plan.origins,
-        mine,
-        hits=mine if later else (),
-        removes=targets if not setup.lean and change.command in ONLY_REMOVES else (),
+    change = plan.change
+    window = open_window(change, writer.checks(change), writer.setup.shape)
+    return Op(
+        stage=WRITE if change.command in (Command.INSERT, Command.UPSERT) else READ,
+        command=index,
+        group=group,
+        change=_lightened(writer.setup, change, by_rows=window.rows is not None),
+        window=window,
+        ghost=_ghost(writer.setup, plan, compacts=index == COMPACTION),
+        policy=writer.policy.name,
+        turn=turn,
+        as_is=change.targets if writer.setup.measure else (),
     )
-    lighter = change._replace(
-        targets=(),
-        reads=(),
-        mapping=change.mapping and single_rows(change.mapping),
-        scan_snapshot=None if setup.canonical else change.scan_snapshot,
-        added_delete_files=() if window.rows is not None and not _has_equality(change) else change.added_delete_files,
-        required_data_files=() if window.rows is not None else change.required_data_files,
-        removed_data_files=tuple(
-            file._replace(rows=None, bounds=(), record_count=0) if setup.canonical else file
-            for file in change.removed_data_files
-        ),
-    )
-    stage = WRITE if change.command in (Command.INSERT, Command.UPSERT) else READ
-    return Op(stage, index, group, lighter, window, ghost, writer.policy.name, turn, targets if setup.measure else ())
 
 
-def _has_equality(change: TableChange) -> bool:
-    return any(file.content is DeleteContent.EQUALITY for file in change.added_delete_files)
+def _ghost(setup: Setup, plan: Written, *, compacts: bool) -> Ghost:
+    """What the judge will need of a command that starts now."""
+    only_removes = plan.change.command in ONLY_REMOVES
+    mine: Rows = () if compacts or plan.change.isolation is not Isolation.SNAPSHOT else plan.change.targets
+    meant: Rows = plan.change.targets if only_removes and not setup.lean else ()
+    return Ghost(plan.origins, mine, hits=mine if only_removes else (), removes=meant)
+
+
+def _lightened(setup: Setup, change: TableChange, *, by_rows: bool) -> TableChange:
+    """The change without what the window remembers by row, and without what no canonical table knows."""
+    change = change._replace(targets=(), reads=(), mapping=change.mapping and single_rows(change.mapping))
+    if by_rows:
+        equality = tuple(file for file in change.added_delete_files if file.content is DeleteContent.EQUALITY)
+        kept = change.added_delete_files if equality else ()
+        change = change._replace(added_delete_files=kept, required_data_files=())
+    if setup.canonical:
+        removed = tuple(file._replace(rows=None, bounds=(), record_count=0) for file in change.removed_data_files)
+        change = change._replace(scan_snapshot=None, removed_data_files=removed)
+    return change
 
 
 def planned_again(writer: Writer, shared: Shared, own: Op | Conflicted, answer: RunAgain) -> Written | None:
