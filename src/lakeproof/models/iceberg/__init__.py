@@ -7,17 +7,30 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from lakeproof.checker.model import Model, Process
+from lakeproof.checker.model import Model, Process, Step
+from lakeproof.commit.checks import deleted_data_files
 from lakeproof.commit.policy import POLICIES, Policy
 from lakeproof.format import Value
+from lakeproof.models.iceberg.anybody import OTHERS, Others
 from lakeproof.models.iceberg.bounds import PARAMETERS, PRESETS, Configured, configured, parameter_help
 from lakeproof.models.iceberg.describing import describe
+from lakeproof.models.iceberg.naming import canonical
 from lakeproof.models.iceberg.observing import observe
 from lakeproof.models.iceberg.properties import properties
 from lakeproof.models.iceberg.steps import steps_of
 from lakeproof.models.iceberg.world import READY, Event, Op, Own, Ready, Setup, Shared, Writer
 
-__all__ = ["PARAMETERS", "PRESETS", "Member", "assembled", "build", "configured", "model_of", "parameter_help"]
+__all__ = [
+    "PARAMETERS",
+    "PRESETS",
+    "Member",
+    "assembled",
+    "build",
+    "configured",
+    "formed",
+    "model_of",
+    "parameter_help",
+]
 
 
 def build(parameters: Mapping[str, str], policy: Policy | None = None) -> Model:
@@ -44,14 +57,12 @@ def model_of(config: Configured, *, told: bool = False) -> Model:
     """The model of a checked configuration."""
     pairs = zip(config.policies, config.commands, strict=True)
     members = tuple(Member(f"writer-{i}", policy, commands) for i, (policy, commands) in enumerate(pairs, 1))
-    setup = replace(config.setup, table=config.named_table) if told else config.setup
-    return assembled(setup, members, {**config.given, "policy": config.policies[0].name}, told=told)
+    return assembled(config.setup, members, {**config.given, "policy": config.policies[0].name}, told=told)
 
 
 def assembled(setup: Setup, members: tuple[Member, ...], parameters: Mapping[str, str], *, told: bool = False) -> Model:
     """The protocol for these writers; `told` keeps names, history and who is who, for a single run."""
-    if told:
-        setup = replace(setup, told=True, canonical=False, lean=False)
+    setup = formed(setup, tuple(member.policy for member in members), told=told)
     writers = {
         member.name if told else member.kind(): Writer(
             member.policy, setup, member.name if told else "", member.commands, member.program, member.partition
@@ -59,17 +70,34 @@ def assembled(setup: Setup, members: tuple[Member, ...], parameters: Mapping[str
         for member in members
     }
     by_policy = {writer.policy.name: writer for writer in writers.values()}
+    processes = [Process(m.name, READY, m.name if told else m.kind()) for m in members]
+    steps = {kind: steps_of(writer) for kind, writer in writers.items()}
+    if setup.anybody is not None:
+        processes.append(Process(OTHERS, READY, OTHERS))
+        steps[OTHERS] = (Step("others commit", Others(setup)),)
     return Model(
         name="iceberg",
         shared=Shared(setup.table),
-        processes=tuple(Process(m.name, READY, m.name if told else m.kind()) for m in members),
-        steps={kind: steps_of(writer) for kind, writer in writers.items()},
+        processes=tuple(processes),
+        steps=steps,
         properties=properties(setup, tuple(member.policy for member in members)),
         observe=partial(_observe_as, by_policy),
         parameters=parameters,
-        describe=partial(describe, setup, by_policy, tuple(member.name for member in members)),
+        describe=partial(describe, setup, by_policy, tuple(process.name for process in processes)),
         is_final=is_final,
     )
+
+
+def formed(setup: Setup, policies: tuple[Policy, ...], *, told: bool = False) -> Setup:
+    """The set-up with its table in the form in which it is explored: it keeps what some check may ask.
+
+    A run that is told keeps everything.
+    """
+    if told:
+        return replace(setup, told=True, canonical=False, lean=False)
+    asked = {check for policy in policies for line in policy.lines for part in line[2:] for check in part}
+    setup = replace(setup, keeps_bounds=deleted_data_files.__name__ in asked)
+    return replace(setup, table=canonical(setup.table, setup)[0]) if setup.canonical else setup
 
 
 def _observe_as(writers: Mapping[str, Writer], own: Own, event: Event) -> Own:

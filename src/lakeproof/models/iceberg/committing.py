@@ -65,7 +65,7 @@ def landed(setup: Setup, head: TableState, table: TableState, snapshot: Snapshot
     new_files = {file.path: each for file, each in zip(snapshot.added_data_files, origins, strict=True)}
     rows_after = placed(table, columns)
     result = judging.after(rows_after, new_files)
-    named, names = canonical(table, setup.shape) if setup.canonical else named_by_age(table, table.sequence_number)
+    named, names = canonical(table, setup) if setup.canonical else named_by_age(table, table.sequence_number)
     event = _event(setup, snapshot, head, before, result, rows_after, new_files, names)
     return Landed(before, result, named, names, event)
 
@@ -79,22 +79,27 @@ def committed(writer: Writer, shared: Shared, op: Op, answer: Commit | CommitWit
     after = ended(writer, shared, op)._replace(table=new.table, violated=violated)
     if setup.told:
         expected = judging.expected(setup, op, new.before) if "consistent_read" in violated else None
-        after = after._replace(log=(*shared.log, logged(writer, op, snapshot, new.table, new.names, expected)))
+        after = after._replace(log=(*shared.log, logged(writer, op, snapshot, new, expected)))
     return after, new.event
 
 
-def logged(
-    writer: Writer, op: Op, snapshot: Snapshot, table: TableState, names: Names, expected: tuple[Row, ...] | None
+def logged(writer: Writer, op: Op, snapshot: Snapshot, new: Landed, expected: tuple[Row, ...] | None) -> Logged:
+    """The snapshot for a report."""
+    command = f"compact {op.group}" if op.command == COMPACTION else str(writer.setup.commands[op.command])
+    return logged_by(writer.name, command, writer.setup, snapshot, new, expected)
+
+
+def logged_by(
+    name: str, command: str, setup: Setup, snapshot: Snapshot, new: Landed, expected: tuple[Row, ...] | None = None
 ) -> Logged:
     """The snapshot for a report, under the names that its files are known by."""
-    columns = writer.setup.shape.columns
-    added = tuple(file._replace(path=names[file.path][0]) for file in snapshot.added_data_files)
+    table = new.table
+    added = tuple(file._replace(path=new.names[file.path][0]) for file in snapshot.added_data_files)
     old = {file.path for file in snapshot.added_delete_files}
-    new = tuple(file for file in table.delete_files if file.sequence_number == table.sequence_number and old)
-    command = f"compact {op.group}" if op.command == COMPACTION else str(writer.setup.commands[op.command])
-    rows = visible(table, columns)
-    named = snapshot._replace(added_data_files=added, added_delete_files=new)
-    return Logged(named, table, writer.name, command, rows, rows if expected is None else expected)
+    deletes = tuple(file for file in table.delete_files if file.sequence_number == table.sequence_number and old)
+    rows = visible(table, setup.shape.columns)
+    named = snapshot._replace(added_data_files=added, added_delete_files=deletes)
+    return Logged(named, table, name, command, rows, rows if expected is None else expected)
 
 
 def _event(
@@ -145,7 +150,10 @@ def _seen(setup: Setup, snapshot: Snapshot, head: TableState) -> Snapshot:
         return snapshot._replace(added_delete_files=tuple(deletes), command_id="")
     return snapshot._replace(
         added_delete_files=tuple(deletes),
-        removed_data_files=tuple(file._replace(rows=None, bounds=()) for file in snapshot.removed_data_files),
+        removed_data_files=tuple(
+            file._replace(rows=None, bounds=file.bounds if setup.keeps_bounds else ())
+            for file in snapshot.removed_data_files
+        ),
         removed_delete_files=(),
         command_id="",
     )

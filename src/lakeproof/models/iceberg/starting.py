@@ -19,6 +19,7 @@ from lakeproof.models.iceberg.naming import single_rows
 from lakeproof.models.iceberg.world import (
     COMPACTION,
     READ,
+    UNBOUNDED,
     WRITE,
     Conflicted,
     Ghost,
@@ -55,7 +56,7 @@ def start(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
         if not setup.duplicates and command.command is Command.INSERT:
             pending = tuple(sorted((*pending, *(row[0] for row in command.rows)), key=repr))
         after = shared._replace(under_way=shared.under_way + 1, pending=pending)
-        if writer.program is None:
+        if writer.program is None and setup.max_commands != UNBOUNDED:
             after = after._replace(commands=shared.commands + 1)
         op = op_of(writer, index, "", plan, own.next)
         yield Outcome(after, op, label=str(command), marks=(f"{command.command} starts",))
@@ -67,7 +68,8 @@ def start_compaction(writer: Writer, shared: Shared, own: Own) -> Iterator[Outco
     if not isinstance(own, Ready) or shared.violated:
         return
     if writer.program is None:
-        chosen, spent = groups(shared.table), 1
+        chosen = groups(shared.table, needless=setup.endless)
+        spent = int(setup.max_compactions != UNBOUNDED)
         if shared.compactions >= setup.max_compactions:
             return
     elif COMPACTION in writer.choices(own):
@@ -104,11 +106,14 @@ def _compaction_label(writer: Writer, table: TableState, group: str) -> str:
     return "compact the file of " + ("; ".join(" ".join(map(str, row)) for row in rows) or "no row")
 
 
-def groups(table: TableState, partition: tuple[Value, ...] | None = None) -> list[str]:
-    """What can be compacted: everything (or a whole partition), or one file that has deletes."""
+def groups(table: TableState, partition: tuple[Value, ...] | None = None, *, needless: bool = False) -> list[str]:
+    """What can be compacted: everything (or a whole partition), or one file that has deletes.
+
+    `needless`: also what needs no compaction, as a user may ask for. An endless run forgets which files had deletes.
+    """
     whole = partition is None
     files = [f for f in table.data_files if whole or f.partition[: len(partition or ())] == partition]
-    dirty = [file.path for file in files if any(d.references(file.path) for d in table.delete_files)]
+    dirty = [f.path for f in files if needless or any(d.references(f.path) for d in table.delete_files)]
     several = len(files) > 1
     if partition is not None:
         return [f"partition {partition}"] if several or dirty else []
@@ -124,12 +129,15 @@ def _members(table: TableState, group: str) -> list[str]:
 
 
 def _may_start(writer: Writer, shared: Shared, command: RowCommand) -> bool:
-    if command.command is not Command.INSERT or writer.setup.duplicates:
+    """Whether the ids that a command brings are free: the workload inserts each id once."""
+    selects = command.select is not None and writer.setup.endless  # else every commit would bring one more row
+    if writer.setup.duplicates or not (command.command is Command.INSERT or selects):
         return True
-    there = {row[0] for file in shared.table.data_files for row in file.rows or ()}
-    if not writer.setup.canonical:
-        there = {row[0] for _, row in placed(shared.table, writer.setup.shape.columns)}
-    return not any(row[0] in there or row[0] in shared.pending for row in command.rows)
+    there = {row[0] for _, row in placed(shared.table, writer.setup.shape.columns)} | set(shared.pending)
+    brings = [row[0] for row in command.rows]
+    if selects and command.select is not None:
+        brings = [command.select.terms[0].value]
+    return not there.intersection(brings)
 
 
 def _changes_nothing(plan: Written, table: TableState) -> bool:
@@ -197,7 +205,11 @@ def planned_again(writer: Writer, shared: Shared, own: Op | Conflicted, answer: 
         return _plan(writer, shared.table, own.command, answer)
     if own.group == DELETE_FILES:
         return deletes_rewritten(shared.table, "me")
-    possible = ["all files"] if writer.setup.compacts_always else groups(shared.table, writer.partition)
+    possible = (
+        ["all files"]
+        if writer.setup.compacts_always
+        else groups(shared.table, writer.partition, needless=writer.setup.endless)
+    )
     if own.group not in possible or own.group.startswith("file "):
         return None
     members = _members(shared.table, own.group)
