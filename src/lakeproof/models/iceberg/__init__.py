@@ -12,7 +12,7 @@ from lakeproof.commit.checks import deleted_data_files
 from lakeproof.commit.policy import POLICIES, Policy
 from lakeproof.format import Value
 from lakeproof.models.iceberg.anybody import OTHERS, Others
-from lakeproof.models.iceberg.bounds import PARAMETERS, PRESETS, Configured, configured, parameter_help
+from lakeproof.models.iceberg.bounds import PARAMETERS, PRESETS, Configured, bounds_of, configured, parameter_help
 from lakeproof.models.iceberg.describing import describe
 from lakeproof.models.iceberg.naming import canonical
 from lakeproof.models.iceberg.observing import observe
@@ -85,6 +85,7 @@ def assembled(setup: Setup, members: tuple[Member, ...], parameters: Mapping[str
         parameters=parameters,
         describe=partial(describe, setup, by_policy, tuple(process.name for process in processes)),
         is_final=is_final,
+        bounds=bounds_of(setup, len(members), in_order=any(member.program is not None for member in members)),
     )
 
 

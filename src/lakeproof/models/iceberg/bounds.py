@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from lakeproof.checker.model import Bounds
 from lakeproof.commit.change import Command, Isolation, Mode
 from lakeproof.commit.meaning import Assignment, Exists, Merge, MergeClause, RowCommand, Select, Term
 from lakeproof.commit.policy import Policy
@@ -167,6 +168,40 @@ def configured(parameters: Mapping[str, str], policy: Policy) -> Configured:
     return Configured(
         replace(setup, lean=lean and not measured, measure=measured), tuple(policies), tuple(commands), given
     )
+
+
+def bounds_of(setup: Setup, writers: int, *, in_order: bool) -> Bounds:
+    """What a verdict on this set-up is about; `in_order`: each writer runs its own statements once."""
+    sizes = {"writers": writers if setup.anybody is None else UNBOUNDED}
+    if not in_order:
+        sizes |= {"commands": setup.max_commands, "compactions": setup.max_compactions}
+    if setup.max_expiries:
+        sizes["expiries"] = setup.max_expiries
+    if setup.max_crashes:
+        sizes["crashes"] = setup.max_crashes
+    fixed = [_at_most(size, name) for name, size in sizes.items() if size != UNBOUNDED]
+    if in_order:
+        fixed.append("each writer's statements once")
+    ids = {row[0] for command in setup.commands for row in command.rows if command.meaning is None}
+    ids |= {row[0] for row in setup.anybody.rows} if setup.anybody is not None else set()
+    tables = [f"tables of up to {len(ids)} {'ids' if len(ids) > 1 else 'id'}"] if ids and not in_order else []
+    silent = [] if setup.measure else ["whether a refusal was needed (measure-aborts=true asks it)"]
+    silent += ["whether a writer comes to rest: whoever never stops may win every swap"] if setup.endless else []
+    return Bounds(tuple(n for n, size in sizes.items() if size == UNBOUNDED), (*fixed, *tables), tuple(silent))
+
+
+def _at_most(size: int, name: str) -> str:
+    words = f"{size or 'no'} {_SINGULAR[name] if size == 1 else name}"
+    return words if name == "writers" or not size else f"up to {words}"
+
+
+_SINGULAR = {
+    "writers": "writer",
+    "commands": "command",
+    "compactions": "compaction",
+    "expiries": "expiry",
+    "crashes": "crash",
+}
 
 
 def _chosen(setup: Setup, value: str, *, place: str) -> tuple[int, ...]:
