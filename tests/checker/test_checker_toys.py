@@ -131,9 +131,30 @@ def test_a_private_step_that_reads_what_others_change_is_a_broken_promise() -> N
 
     steps = (Step("put", put, private=True), Step("add", add))
     model = Model("liar", 0, (Process("a", 0), Process("b", 0)), steps)
-    assert broken_promises(model, most=1) == [
-        "a private step does not commute with a step of another process, with 0 beside 0"
-    ]
+    word = "a private step does not commute with a step of another process, with 0 beside 0"
+    assert broken_promises(model, most=1) == [word]
+    verdict = check(model)
+    assert verdict.reductions == ("processes",)
+    assert verdict.notes == (f"private steps are taken one by one: {word}",)
+    assert verdict.states == check(model, reductions=("processes",)).states
+
+
+def test_settling_stops_where_another_step_is_open() -> None:
+    """A process may rest half-way, shout there, or go on: who settles past that place misses the shout."""
+
+    def start(shared: int, own: str) -> list[Outcome]:
+        return [Outcome(shared, "half")] if own == "new" else []
+
+    def go_on(shared: int, own: str) -> list[Outcome]:
+        return [Outcome(shared, "done")] if own == "half" else []
+
+    def shout(shared: int, own: str) -> list[Outcome]:
+        return [Outcome(1, "done", label="shout")] if own == "half" else []
+
+    steps = (Step("start", start), Step("go on", go_on, private=True), Step("shout", shout))
+    quiet = always("nobody shouts", lambda shared: shared == 0)
+    model = Model("half-way", 0, (Process("a", "new"), Process("b", "new")), steps, (quiet,))
+    assert words(check(model)) == words(check(model, reductions=False)) == {"nobody shouts": "violated"}
 
 
 def test_private_steps_that_go_round_are_refused() -> None:

@@ -138,6 +138,31 @@ def eventually_each(
 NO_DEADLOCK = Property("no_deadlock", "always", "rest")  # part of every model that says which processes may rest
 
 
+class Bounds(NamedTuple):
+    """What a verdict is about: what it leaves open, what it fixes, and what was not asked at all."""
+
+    unbounded: tuple[str, ...] = ()  # kinds of things, such as "commands"
+    bounded: tuple[str, ...] = ()  # such as "2 writers", "tables of up to 3 ids"
+    not_asked: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """What is open and what is fixed, in one line.
+
+        >>> str(Bounds(("writers", "commands"), ("tables of up to 3 ids",)))
+        'for any number of writers and commands; tables of up to 3 ids'
+        """
+        *most, last = self.unbounded or ("",)
+        open_ones = f"{', '.join(most)} and {last}" if most else last
+        return "; ".join(filter(None, (f"for any number of {open_ones}" if open_ones else "", ", ".join(self.bounded))))
+
+    def to_json(self) -> dict[str, Any]:
+        """The bounds as `lakeproof check --json` prints them."""
+        return {**{name: list(value) for name, value in self._asdict().items()}, "text": str(self)}
+
+
+NOT_SAID = Bounds()
+
+
 def blind(own: Any, event: Any) -> Any:
     """The process learns nothing from what others do."""
     return own
@@ -157,6 +182,7 @@ class Model:
     describe: Callable[[Any, tuple[Any, ...]], Any] | None = None  # (shared, owns) -> JSON-like value; None: by field
     value_symmetries: tuple[ValueSymmetry, ...] = ()
     is_final: Callable[[Any, Any], bool] | None = None  # may this process rest? None: nothing is a deadlock
+    bounds: Bounds = NOT_SAID  # what its parameters fix and what they leave open, for the verdict to say
 
     def __post_init__(self) -> None:
         """A model whose parts do not fit together is refused here, not in the middle of a search."""

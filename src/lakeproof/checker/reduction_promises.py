@@ -1,11 +1,13 @@
 """What a model promises and the reductions rely on, tested on everything that a plain search reaches.
 
-`broken_promises` belongs into the tests of every model that declares private steps or value symmetries: a broken
-promise makes a reduced search miss states without a word.
+`broken_promises` belongs in the tests of every model that declares private steps or value symmetries: a broken
+promise makes a reduced search miss states. Every search that takes private steps at once tests that promise on a sample
+(`broken_on_a_sample`), and does not take them if it is broken there.
 """
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -24,6 +26,23 @@ def broken_promises(model: Model, *, max_states: int = 100_000, most: int = 10) 
     explore(Successors(tables, symmetric=False), Ledger(tables), Watch(Cut(states=max_states)))
     reached = Reached(tables)
     return list(islice(dict.fromkeys([*_private(reached), *_symmetric(reached)]), most))
+
+
+def broken_on_a_sample(model: Model) -> str:
+    """A promise of private steps that is broken where a few short random walks come by; empty: none was found."""
+    tables = Tables(model, private=False, values=False)
+    successors, chance = Successors(tables, symmetric=False), random.Random(0)
+    for _ in range(SAMPLED_WALKS):
+        state = tables.initial()
+        for _ in range(SAMPLED_STEPS):
+            moves = successors.of(state)
+            if not moves:
+                break
+            state = chance.choice(moves)[2]
+    return next(_private(Reached(tables)), "")
+
+
+SAMPLED_WALKS, SAMPLED_STEPS = 4, 12
 
 
 class Reached:
@@ -50,25 +69,41 @@ class Reached:
         """What somebody else's own value becomes by an outcome."""
         return own if outcome.event is None else self.model.observe(own, outcome.event)
 
+    def at_once(self, kind: int, shared: Any, own: Any) -> list[Outcome]:
+        """The private steps that a search takes at once: those open where nothing else is."""
+        if self.outcomes(kind, shared, own, private=False):
+            return []
+        return self.outcomes(kind, shared, own, private=True)
+
+    def settled(self, kind: int, shared: Any, own: Any) -> frozenset[Any]:
+        """Where a process comes to rest when it takes its private steps at once."""
+        ends, passed, waiting = set(), {own}, [own]
+        while waiting:
+            here = waiting.pop()
+            further = {outcome.own for outcome in self.at_once(kind, shared, here)}
+            if not further:
+                ends.add(here)
+            waiting += further - passed
+            passed |= further
+        return frozenset(ends)
+
 
 def _private(reached: Reached) -> Iterator[str]:
     for kind, shared, own in reached.pairs:
-        quiet = reached.outcomes(kind, shared, own, private=True)
+        quiet = reached.at_once(kind, shared, own)
         if not quiet:
             continue
         where = f"with {own!r} beside {shared!r}"
         if any(outcome.shared != shared or outcome.event is not None for outcome in quiet):
             yield f"a private step changes the shared value or is seen by others, {where}"
-        if reached.outcomes(kind, shared, own, private=False):
-            yield f"a private step is open together with one that is not, {where}"
-        ends = Counter(outcome.own for outcome in quiet)
-        if any(_told_apart(reached.model, shared, own, end) for end in ends):
+        if any(_told_apart(reached.model, shared, own, outcome.own) for outcome in quiet):
             yield f"a property sees a private step, {where}"
+        settled = reached.settled(kind, shared, own)
         for other_kind, other in reached.beside[shared]:
             for outcome in reached.outcomes(other_kind, shared, other):
-                later = reached.outcomes(kind, outcome.shared, reached.after(own, outcome), private=True)
-                sooner = Counter(reached.after(end, outcome) for end in ends.elements())
-                if Counter(end.own for end in later) != sooner:
+                later = reached.settled(kind, outcome.shared, reached.after(own, outcome))
+                ends = (reached.settled(kind, outcome.shared, reached.after(end, outcome)) for end in settled)
+                if frozenset().union(*ends) != later:
                     yield f"a private step does not commute with a step of another process, {where}"
 
 

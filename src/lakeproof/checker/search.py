@@ -14,6 +14,7 @@ from lakeproof.checker.faults import blaming
 from lakeproof.checker.limits import Cut, Progress, Watch
 from lakeproof.checker.model import Model
 from lakeproof.checker.readable import Successors, explore
+from lakeproof.checker.reduction_promises import broken_on_a_sample
 from lakeproof.checker.simulate import walk
 from lakeproof.checker.tables import Tables
 from lakeproof.checker.verdicts.conclusion import Searched, conclude
@@ -54,6 +55,10 @@ def check(
     chosen, notes = reductions_for(model, () if simulate is not None else reductions)
     watch = Watch(Cut(max_states, max_seconds, first), progress)
     with blaming(model.name), without_garbage_collection(), watch:
+        broken = broken_on_a_sample(model) if "private" in chosen else ""
+        if broken:
+            chosen = tuple(name for name in chosen if name != "private")
+            notes = (*notes, f"private steps are taken one by one: {broken}")
         tables = Tables(model, private="private" in chosen, values="values" in chosen)
         successors = Successors(tables, symmetric="processes" in chosen)
         if simulate is not None:

@@ -90,9 +90,15 @@ def written(command: RowCommand, table: TableState, shape: TableShape, plan: Pla
         return _replaced(base, command, done.added, shape)
     if command.command is Command.UPSERT:
         return _upserted(base, command, done.added, shape)
-    if plan.mode is Mode.COPY_ON_WRITE and new:
-        return _copied(base._replace(reads=reads), table, new, done.added, shape)
-    return _merged_on_read(base._replace(reads=reads), table, new, done.added, shape)
+    return with_new_rows(base._replace(reads=reads), table, new, done.added, shape)
+
+
+def with_new_rows(
+    base: TableChange, table: TableState, new: dict[Place, Row | None], added: tuple[Row, ...], shape: TableShape
+) -> Written:
+    """The change, in its mode, with these rows given new versions (`None`: deleted) and these added."""
+    write = _copied if base.mode is Mode.COPY_ON_WRITE and new else _merged_on_read
+    return write(base, table, new, added, shape)
 
 
 def rewritten(table: TableState, files: Sequence[str], shape: TableShape, command_id: str) -> Written:

@@ -18,8 +18,7 @@ from lakeproof.jobs.hidden import TABLE
 from lakeproof.jobs.meaning import Meaning
 from lakeproof.jobs.preparing import First, Prepared, first_tables
 from lakeproof.jobs.quick import Memory, quickened
-from lakeproof.models.iceberg import Member, assembled
-from lakeproof.models.iceberg.naming import canonical
+from lakeproof.models.iceberg import Member, assembled, formed
 from lakeproof.models.iceberg.world import COMPACTION, Setup, Shared
 
 
@@ -47,8 +46,8 @@ class Beginning(NamedTuple):
     @property
     def model(self) -> Model:
         """The model with every step and property."""
-        table = canonical(self._named(), self.space.setup.shape)[0]
-        return assembled(replace(self.space.setup, table=table), self.space.members, self.space.parameters)
+        setup = replace(self.space.setup, table=self._named())
+        return assembled(setup, self.space.members, self.space.parameters)
 
     @property
     def told(self) -> Model:
@@ -59,8 +58,9 @@ class Beginning(NamedTuple):
     @property
     def quick(self) -> Model:
         """The model with validation and swap as one step, and only the properties of single commits."""
-        table = canonical(self._named(), self.space.setup.shape)[0]
-        return replace(self.space.quick, shared=Shared(table))
+        policies = tuple(member.policy for member in self.space.members)
+        setup = formed(replace(self.space.setup, table=self._named()), policies)
+        return replace(self.space.quick, shared=Shared(setup.table))
 
     @property
     def rows(self) -> tuple[tuple[str, tuple[Row, ...]], ...]:

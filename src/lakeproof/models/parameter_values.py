@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import NamedTuple
 
@@ -23,15 +23,33 @@ class Parameter(NamedTuple):
         return f"{self.help} ({self.kind}{', default ' + self.default if self.default else ''})"
 
 
-def with_preset(
-    model: str, parameters: Mapping[str, str], presets: Mapping[str, Mapping[str, str]], aliases: Mapping[str, str]
-) -> dict[str, str]:
-    """The parameters under their own names, on top of those of the preset that they pick."""
-    given = {aliases.get(name, name): value for name, value in parameters.items()}
-    preset = given.pop("preset", "")
-    if preset and preset not in presets:
-        raise unknown(model, "preset", preset, presets, place=f"--set preset={preset}")
-    return {**presets.get(preset, {}), **given}
+class Parameters(NamedTuple):
+    """What can be set of a model: its parameters, its presets, and other names that parameters go by."""
+
+    model: str
+    known: Mapping[str, Parameter]
+    presets: Mapping[str, Mapping[str, str]]
+    aliases: Mapping[str, str] = {}
+
+    def given(self, words: Mapping[str, str], also: Callable[[str], object] = lambda name: False) -> dict[str, str]:
+        """The words under their own names, on top of those of the preset that they pick; `also` knows more names."""
+        words = {self.aliases.get(name, name): value for name, value in words.items()}
+        preset = words.pop("preset", "")
+        if preset and preset not in self.presets:
+            raise unknown(self.model, "preset", preset, self.presets, place=f"--set preset={preset}")
+        found = {**self.presets.get(preset, {}), **words}
+        for name, value in found.items():
+            if name not in self.known and not also(name):
+                raise unknown(self.model, "parameter", name, (*self.known, "preset"), place=f"--set {name}={value}")
+        return found
+
+    def values(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Every parameter with what was given, or its default."""
+        return {name: given.get(name, what.default) for name, what in self.known.items()}
+
+    def help(self) -> dict[str, str]:
+        """What each parameter says, with its values and its default."""
+        return {name: str(what) for name, what in self.known.items()}
 
 
 def count(name: str, value: str, least: int = 0) -> int:

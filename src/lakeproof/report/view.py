@@ -115,7 +115,7 @@ def _of_verdict(verdict: Verdict) -> View:
     return {
         "title": _title(verdict) if first is None else first["title"],
         "tone": TONES[verdict.verdict],
-        "summary": [*([] if first is None else first["summary"]), searched(verdict)],
+        "summary": [*([] if first is None else first["summary"]), searched(verdict), *bounded(verdict)],
         "model": verdict.model,
         "facts": _facts(verdict),
         "parameters": _parameters(verdict.parameters),
@@ -272,6 +272,13 @@ def searched(verdict: Verdict) -> str:
     return f"The search was cut by {verdict.cut_by or 'a limit'} after {size}."
 
 
+def bounded(verdict: Verdict) -> list[str]:
+    """What the verdict is about: what was bounded and what not, and what nobody asked."""
+    said = str(verdict.bounds)
+    found = [f"{said[0].upper()}{said[1:]}."] if said else []
+    return [*found, *(f"Not asked: {what}." for what in verdict.bounds.not_asked)]
+
+
 def _facts(verdict: Verdict) -> list[Fact]:
     violated = _violated(verdict)
     facts: list[Fact] = [{"text": f"{p.name} violated", "tone": "bad" if p.counts else "unknown"} for p in violated]
@@ -282,6 +289,8 @@ def _facts(verdict: Verdict) -> list[Fact]:
     facts += [
         {"text": f"{p['name']} {p['value']}", "tone": ""} for p in told if p["name"] == "policy" or len(told) <= FEW
     ]
+    if str(verdict.bounds):
+        facts.append({"text": str(verdict.bounds), "tone": ""})
     if verdict.unreached:
         names = several(verdict.unreached) if len(verdict.unreached) <= 2 else f"{len(verdict.unreached)} properties"
         facts.append({"text": f"never reached: {names}", "tone": "unknown"})

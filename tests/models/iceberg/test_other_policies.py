@@ -19,7 +19,7 @@ VERDICTS = {
     # preset: what iceberg-spark, iceberg-spark-fixed, pyiceberg and lakeproof violate
     "undelete": (READS, HOLDS, HOLDS, HOLDS),
     "undelete-serializable": (HOLDS, HOLDS, HOLDS, HOLDS),
-    "write-skew": (ISOLATION, HOLDS, HOLDS, HOLDS),
+    "write-skew": (ISOLATION, HOLDS, ISOLATION, HOLDS),
     "lost-delete": (HOLDS, HOLDS, READS, HOLDS),
     "compaction": (READS, HOLDS, HOLDS, HOLDS),
     "two-keys": (READS, HOLDS, HOLDS, HOLDS),

@@ -68,6 +68,7 @@ def conclude(
         reductions=reductions,
         notes=searched.notes,
         seconds_in=explored.seconds_in,
+        bounds=model.bounds,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from lakeproof.checker.model import NOT_SAID, Bounds
 from lakeproof.checker.verdicts.trace import Trace
 
 Word = Literal["holds", "violated", "unknown"]
@@ -97,6 +98,7 @@ class Verdict:
     notes: tuple[str, ...] = field(default=())
     seconds_in: Mapping[str, float] = field(default_factory=dict)  # of the fast engine: expand, dedup, model
     more: Mapping[str, Any] = field(default_factory=dict)
+    bounds: Bounds = NOT_SAID
 
     def __repr__(self) -> str:
         first = self.first_violation
@@ -148,5 +150,6 @@ class Verdict:
             "notes": list(self.notes),
             "seconds_in": {name: round(seconds, 4) for name, seconds in self.seconds_in.items()},
             "seed": self.seed,
+            "bounds": self.bounds.to_json(),
             **self.more,
         }

@@ -4,39 +4,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from lakeproof.checker import Model, Trace, Verdict, check, load_model, to_itf
+from lakeproof.checker import Verdict, check, load_model, to_itf
 from lakeproof.cli.commands import check_jobs
 from lakeproof.cli.engines import add_engine_arguments, explored
 from lakeproof.cli.files import read, read_policy, write
 from lakeproof.cli.output import DONE, EXIT, console, print_json
-from lakeproof.commit import POLICIES, Policy
+from lakeproof.commit import POLICIES
 from lakeproof.errors import InvalidInput
-from lakeproof.models import iceberg, paimon
-from lakeproof.models.iceberg.telling import told
-from lakeproof.models.parameter_values import unknown
+from lakeproof.models.catalog import Subject, entry_of, with_told_traces
 from lakeproof.report import page
 from lakeproof.report.notebook import install
 from lakeproof.report.terminal import print_verdict
-from lakeproof.scenarios.from_trace import scenario_text
-
-_LATER = {"delta": "Delta Lake", "hudi": "Apache Hudi"}
-
-
-class Subject(NamedTuple):
-    """What is checked: a model, how it is made in another process, how its traces are told, and how one becomes a
-    scenario (`None`: it cannot)."""
-
-    model: Model
-    source: Callable[[], Model]
-    policy: str | None = None
-    told: Callable[[Trace], Trace] = lambda trace: trace
-    scenario: Callable[[Trace, str], str] | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -102,39 +84,17 @@ def subject_of(
     name: str, parameters: Mapping[str, str], policy: str | None, require: list[str] | None = None
 ) -> Subject:
     """The model that the command line names."""
-    if name == "iceberg":
-        given = dict(parameters)
-        if require and "no_false_aborts" in require:
-            given.setdefault("measure-aborts", "true")
-        return iceberg_subject(given, read_policy(policy or "lakeproof"))
-    if name in _LATER:
-        raise InvalidInput(f"There is no model of {_LATER[name]} yet", place=name, hint="there are iceberg and paimon")
-    if policy is not None:
+    own = name.endswith(".py")
+    has_policies = not own and entry_of(name).has_policies
+    if policy is not None and not has_policies:
         raise InvalidInput(f"The model {name} has no policies", place=f"--policy {policy}", hint="leave --policy out")
-    if name == "paimon":
-        return Subject(paimon.build(parameters), partial(paimon.build, dict(parameters)))
-    if name.endswith(".py"):
+    if own:
         elsewhere = partial(load_model, str(Path(name).resolve()), dict(parameters))
         return Subject(load_model(name, parameters), elsewhere)
-    raise unknown("checker", "model", name, ("iceberg", "paimon"), place=name)
-
-
-def iceberg_subject(parameters: Mapping[str, str], policy: Policy) -> Subject:
-    """The Iceberg model under a policy, with its own way of telling traces."""
-    config = iceberg.configured(parameters, policy)
-    return Subject(
-        iceberg.model_of(config),
-        partial(iceberg.build, dict(parameters), policy),
-        policy.name,
-        lambda trace: told(iceberg.model_of(config, told=True), trace),
-        lambda trace, title: scenario_text(config, trace, title),
-    )
-
-
-def with_told_traces(verdict: Verdict, subject: Subject) -> Verdict:
-    """The verdict with every trace told as its model tells it."""
-    properties = tuple(p if p.trace is None else p._replace(trace=subject.told(p.trace)) for p in verdict.properties)
-    return replace(verdict, properties=properties)
+    given = dict(parameters)
+    if name == "iceberg" and require and "no_false_aborts" in require:
+        given.setdefault("measure-aborts", "true")
+    return entry_of(name).subject(given, read_policy(policy or "lakeproof") if has_policies else None)
 
 
 def show(verdict: Verdict) -> None:
@@ -184,11 +144,9 @@ def _positive(word: str) -> int:
 
 
 def _list_parameters(name: str) -> int:
-    known: dict[str, Any] = {"iceberg": iceberg, "paimon": paimon}
-    if name not in known:
-        raise unknown("checker", "model", name, known, place=name)
+    entry = entry_of(name)
     out = console()
-    for parameter, text in known[name].parameter_help().items():
+    for parameter, text in entry.parameters().items():
         out.print(f"  {parameter:32} {text}", markup=False)
-    out.print("presets: " + ", ".join(known[name].PRESETS), markup=False)
+    out.print("presets: " + ", ".join(entry.presets), markup=False)
     return DONE

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.rule import Rule
 
 from lakeproof.checker import check
-from lakeproof.cli.commands.check import iceberg_subject, with_told_traces
 from lakeproof.cli.output import DONE, console
 from lakeproof.commit import POLICIES, Policy
+from lakeproof.models.catalog import iceberg_subject, with_told_traces
 from lakeproof.report import page
 from lakeproof.scenarios.against_checks import AgainstChecks
 from lakeproof.scenarios.text import Scenario, Step, parse

@@ -12,7 +12,6 @@ from lakeproof.cli.files import read_policy
 from lakeproof.cli.output import DONE, console
 from lakeproof.errors import InvalidInput
 from lakeproof.jobs.answers import first_beginning
-from lakeproof.models import iceberg
 from lakeproof.report import explorer
 
 
@@ -52,10 +51,8 @@ def _model(args: argparse.Namespace) -> Model:
             raise InvalidInput("A file of jobs has no parameters", place=f"--set {args.set[0]}", hint="change the file")
         jobs = jobs_in(args.model)
         return first_beginning(jobs, read_policy(args.policy or jobs.policy or "lakeproof")).told
-    if args.model != "iceberg":
-        return subject_of(args.model, parameters, args.policy).model
-    config = iceberg.configured(parameters, read_policy(args.policy or "lakeproof"))
-    return iceberg.model_of(config, told=True)  # with names and history, so that there is a table to draw
+    subject = subject_of(args.model, parameters, args.policy)
+    return subject.to_walk() if subject.to_walk is not None else subject.model
 
 
 def _trace(path: str) -> Trace:

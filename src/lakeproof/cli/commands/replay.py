@@ -15,9 +15,9 @@ from lakeproof.commit.policy_text import named_policy
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.tables.catalogs import DEFAULT_URI, DEFAULT_WAREHOUSE
 from lakeproof.models.iceberg import configured
+from lakeproof.models.scenario_text import scenario_text
 from lakeproof.replay.replaying import IMPLEMENTATIONS, replaying
 from lakeproof.scenarios.against_model import DoesNotApply
-from lakeproof.scenarios.from_trace import scenario_text
 from lakeproof.scenarios.run import Difference, differences, expected_under
 from lakeproof.scenarios.text import Line, Rows, Scenario, Seen, parse
 

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from lakeproof.checker.model import Model, Outcome, Process, Step, StepFunction
-from lakeproof.commit.planning import WHOLE_FILES
+from lakeproof.checker.model import Model, Process, Step
+from lakeproof.commit.checks import deleted_data_files
 from lakeproof.commit.policy import POLICIES, Policy
 from lakeproof.format import Value
-from lakeproof.models.iceberg import starting
-from lakeproof.models.iceberg import steps as protocol
-from lakeproof.models.iceberg.bounds import PARAMETERS, PRESETS, Configured, configured, parameter_help
+from lakeproof.models.iceberg.anybody import OTHERS, Others
+from lakeproof.models.iceberg.bounds import PARAMETERS, PRESETS, Configured, bounds_of, configured, parameter_help
 from lakeproof.models.iceberg.describing import describe
+from lakeproof.models.iceberg.naming import canonical
 from lakeproof.models.iceberg.observing import observe
 from lakeproof.models.iceberg.properties import properties
-from lakeproof.models.iceberg.world import COMPACTION, READY, Event, Op, Own, Ready, Setup, Shared, Writer
+from lakeproof.models.iceberg.steps import steps_of
+from lakeproof.models.iceberg.world import READY, Event, Op, Own, Ready, Setup, Shared, Writer
 
-__all__ = ["PARAMETERS", "PRESETS", "Member", "assembled", "build", "configured", "model_of", "parameter_help"]
+__all__ = [
+    "PARAMETERS",
+    "PRESETS",
+    "Member",
+    "assembled",
+    "build",
+    "configured",
+    "formed",
+    "model_of",
+    "parameter_help",
+]
 
 
 def build(parameters: Mapping[str, str], policy: Policy | None = None) -> Model:
@@ -46,14 +57,12 @@ def model_of(config: Configured, *, told: bool = False) -> Model:
     """The model of a checked configuration."""
     pairs = zip(config.policies, config.commands, strict=True)
     members = tuple(Member(f"writer-{i}", policy, commands) for i, (policy, commands) in enumerate(pairs, 1))
-    setup = replace(config.setup, table=config.named_table) if told else config.setup
-    return assembled(setup, members, {**config.given, "policy": config.policies[0].name}, told=told)
+    return assembled(config.setup, members, {**config.given, "policy": config.policies[0].name}, told=told)
 
 
 def assembled(setup: Setup, members: tuple[Member, ...], parameters: Mapping[str, str], *, told: bool = False) -> Model:
     """The protocol for these writers; `told` keeps names, history and who is who, for a single run."""
-    if told:
-        setup = replace(setup, told=True, canonical=False, lean=False)
+    setup = formed(setup, tuple(member.policy for member in members), told=told)
     writers = {
         member.name if told else member.kind(): Writer(
             member.policy, setup, member.name if told else "", member.commands, member.program, member.partition
@@ -61,53 +70,35 @@ def assembled(setup: Setup, members: tuple[Member, ...], parameters: Mapping[str
         for member in members
     }
     by_policy = {writer.policy.name: writer for writer in writers.values()}
+    processes = [Process(m.name, READY, m.name if told else m.kind()) for m in members]
+    steps = {kind: steps_of(writer) for kind, writer in writers.items()}
+    if setup.anybody is not None:
+        processes.append(Process(OTHERS, READY, OTHERS))
+        steps[OTHERS] = (Step("others commit", Others(setup)),)
     return Model(
         name="iceberg",
         shared=Shared(setup.table),
-        processes=tuple(Process(m.name, READY, m.name if told else m.kind()) for m in members),
-        steps={kind: steps_of(writer) for kind, writer in writers.items()},
+        processes=tuple(processes),
+        steps=steps,
         properties=properties(setup, tuple(member.policy for member in members)),
         observe=partial(_observe_as, by_policy),
         parameters=parameters,
-        describe=partial(describe, setup, by_policy, tuple(member.name for member in members)),
+        describe=partial(describe, setup, by_policy, tuple(process.name for process in processes)),
         is_final=is_final,
+        bounds=bounds_of(setup, len(members), in_order=any(member.program is not None for member in members)),
     )
 
 
-def steps_of(writer: Writer) -> tuple[Step, ...]:
-    """The protocol, in order; steps that the configuration switches off are not there at all."""
-    setup = writer.setup
-    compacts = bool(setup.max_compactions) or COMPACTION in {i for choice in writer.program or () for i in choice}
+def formed(setup: Setup, policies: tuple[Policy, ...], *, told: bool = False) -> Setup:
+    """The set-up with its table in the form in which it is explored: it keeps what some check may ask.
 
-    def of(function: Callable[[Writer, Shared, Own], Iterator[Outcome]]) -> StepFunction:
-        return partial(function, writer)
-
-    steps: tuple[tuple[bool, Step], ...] = (
-        (True, Step("start", of(starting.start))),
-        (compacts, Step("start compaction", of(starting.start_compaction))),
-        (True, Step("read", of(protocol.read), private=True, reads_shared=False)),
-        (True, Step("write", of(protocol.write), private=True, reads_shared=False)),
-        (
-            not setup.fused,
-            Step("validate", of(protocol.validate_and_write_metadata), reads_shared=_asks_the_head(writer)),
-        ),
-        (True, Step("swap", of(protocol.swap))),
-        (True, Step("refuse", of(protocol.refuse))),
-        (compacts or setup.unknown, Step("finish", of(protocol.finish))),
-        (bool(setup.max_delete_rewrites), Step("start delete rewrite", of(starting.start_delete_rewrite))),
-        (setup.unknown, Step("look", of(protocol.look))),
-        (setup.unknown, Step("fail", of(protocol.fail))),
-        (setup.unknown, Step("arrive", of(protocol.arrive))),
-        (setup.unknown, Step("stop", of(protocol.stop))),
-        (bool(setup.max_crashes), Step("crash", of(protocol.crash))),
-        (bool(setup.max_expiries), Step("expire", of(protocol.expire))),
-    )
-    return tuple(step for there, step in steps if there)
-
-
-def _asks_the_head(writer: Writer) -> bool:
-    """Whether some command's checks look at the head itself, not only at what was remembered of the window."""
-    return any(command.command in WHOLE_FILES for command in writer.setup.commands)
+    A run that is told keeps everything.
+    """
+    if told:
+        return replace(setup, told=True, canonical=False, lean=False)
+    asked = {check for policy in policies for line in policy.lines for part in line[2:] for check in part}
+    setup = replace(setup, keeps_bounds=deleted_data_files.__name__ in asked)
+    return replace(setup, table=canonical(setup.table, setup)[0]) if setup.canonical else setup
 
 
 def _observe_as(writers: Mapping[str, Writer], own: Own, event: Event) -> Own:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from lakeproof.checker.model import Bounds
 from lakeproof.commit.change import Command, Isolation, Mode
 from lakeproof.commit.meaning import Assignment, Exists, Merge, MergeClause, RowCommand, Select, Term
 from lakeproof.commit.policy import Policy
@@ -17,9 +18,9 @@ from lakeproof.filters import Compare, Expression
 from lakeproof.filters.expression import literal
 from lakeproof.format import PartitionField, Row, TableShape, TableState
 from lakeproof.models import parameter_values as values
-from lakeproof.models.iceberg.naming import canonical
-from lakeproof.models.iceberg.world import Setup
-from lakeproof.models.parameter_values import Parameter
+from lakeproof.models.iceberg.anybody import EXPIRY, USUAL, WAYS
+from lakeproof.models.iceberg.world import UNBOUNDED, Anybody, Setup
+from lakeproof.models.parameter_values import Parameter, Parameters
 
 COLUMNS = ("name", "color", "letter")
 
@@ -41,8 +42,12 @@ KINDS = (
 _WHOLE_PARTITIONS = ("overwrite-partition", "overwrite-dynamic", "metadata-delete")
 PARAMETERS: dict[str, Parameter] = {
     "num-writers": Parameter("count", "2", "how many writers there are; each also compacts"),
-    "max-write-ops": Parameter("count", "3", "commands in all"),
-    "max-compactions": Parameter("count", "0", "compactions in all (also max-compaction-ops)"),
+    "max-write-ops": Parameter("count or unbounded", "3", "commands in all; unbounded: they never run out"),
+    "max-compactions": Parameter("count or unbounded", "0", "compactions in all (also max-compaction-ops)"),
+    "others": Parameter(
+        "nobody|anybody", "nobody", "anybody: one writer is watched; the others do what any can, for ever"
+    ),
+    "others-may": Parameter("names", ",".join(USUAL), f"how they commit: {', '.join(WAYS)}"),
     "max-delete-rewrites": Parameter("count", "0", "compactions of position delete files in all"),
     "num-keys": Parameter("count", "1", "values of the first column, which acts as id; or name them with col1-values"),
     "col1-values": Parameter("names", "", "the ids, with commas between them"),
@@ -111,13 +116,19 @@ PRESETS: dict[str, dict[str, str]] = {
 }
 
 
+WATCHED = {"num-writers": "1", "max-write-ops": "unbounded", "max-compactions": "unbounded"}
+"""What others=anybody sets, unless it is given."""
+
+SETTINGS = Parameters("Iceberg", PARAMETERS, PRESETS, ALIASES)
+
+
 def parameter_help() -> dict[str, str]:
     """What each parameter says, with its values and its default."""
     more = {
         "policy-of-writer-N": "the policy of one writer; the others have that of --policy",
         "commands-of-writer-N": "what one writer runs, such as delete:jack,insert; the others run everything",
     }
-    return {name: str(what) for name, what in PARAMETERS.items()} | more
+    return SETTINGS.help() | more
 
 
 class Configured(NamedTuple):
@@ -127,20 +138,19 @@ class Configured(NamedTuple):
     policies: tuple[Policy, ...]
     commands: tuple[tuple[int, ...] | None, ...]  # of each writer; `None`: all
     given: Mapping[str, str]
-    named_table: TableState  # the initial table with its files' own names
 
 
 def configured(parameters: Mapping[str, str], policy: Policy) -> Configured:
     """The configuration that the parameters name; `preset` picks a named one that the others then change."""
-    given = values.with_preset("Iceberg", parameters, PRESETS, ALIASES)
-    own = {name: value for name, value in given.items() if _OF_WRITER.fullmatch(name)}
-    for name, value in given.items():
-        if name not in PARAMETERS and name not in own:
-            known = (*PARAMETERS, "preset", "policy-of-writer-1")
-            raise values.unknown("Iceberg", "parameter", name, known, place=f"--set {name}={value}")
-    word = {name: given.get(name, what.default) for name, what in PARAMETERS.items()}
-    setup, named = _setup(word)
+    given = SETTINGS.given(parameters, _OF_WRITER.fullmatch)
+    own = {name: value for name, value in given.items() if name not in PARAMETERS}
+    watched = WATCHED if given.get("others") == "anybody" else {}
+    word = SETTINGS.values({**watched, **given})
+    setup = _setup(word)
     writers = values.count("num-writers", word["num-writers"], 1)
+    if setup.anybody is not None and writers > 1:
+        hint = "the others are in others=anybody"
+        raise InvalidInput("Against anybody one writer is watched", place=f"--set num-writers={writers}", hint=hint)
     policies = [policy] * writers
     commands: list[tuple[int, ...] | None] = [None] * writers
     for name, value in own.items():
@@ -156,8 +166,42 @@ def configured(parameters: Mapping[str, str], policy: Policy) -> Configured:
     small = setup.max_commands <= 3 and writers <= 2 and setup.max_compactions <= 1
     measured = measure == "true" or (measure == "auto" and small)
     return Configured(
-        replace(setup, lean=lean and not measured, measure=measured), tuple(policies), tuple(commands), given, named
+        replace(setup, lean=lean and not measured, measure=measured), tuple(policies), tuple(commands), given
     )
+
+
+def bounds_of(setup: Setup, writers: int, *, in_order: bool) -> Bounds:
+    """What a verdict on this set-up is about; `in_order`: each writer runs its own statements once."""
+    sizes = {"writers": writers if setup.anybody is None else UNBOUNDED}
+    if not in_order:
+        sizes |= {"commands": setup.max_commands, "compactions": setup.max_compactions}
+    if setup.max_expiries:
+        sizes["expiries"] = setup.max_expiries
+    if setup.max_crashes:
+        sizes["crashes"] = setup.max_crashes
+    fixed = [_at_most(size, name) for name, size in sizes.items() if size != UNBOUNDED]
+    if in_order:
+        fixed.append("each writer's statements once")
+    ids = {row[0] for command in setup.commands for row in command.rows if command.meaning is None}
+    ids |= {row[0] for row in setup.anybody.rows} if setup.anybody is not None else set()
+    tables = [f"tables of up to {len(ids)} {'ids' if len(ids) > 1 else 'id'}"] if ids and not in_order else []
+    silent = [] if setup.measure else ["whether a refusal was needed (measure-aborts=true asks it)"]
+    silent += ["whether a writer comes to rest: whoever never stops may win every swap"] if setup.endless else []
+    return Bounds(tuple(n for n, size in sizes.items() if size == UNBOUNDED), (*fixed, *tables), tuple(silent))
+
+
+def _at_most(size: int, name: str) -> str:
+    words = f"{size or 'no'} {_SINGULAR[name] if size == 1 else name}"
+    return words if name == "writers" or not size else f"up to {words}"
+
+
+_SINGULAR = {
+    "writers": "writer",
+    "commands": "command",
+    "compactions": "compaction",
+    "expiries": "expiry",
+    "crashes": "crash",
+}
 
 
 def _chosen(setup: Setup, value: str, *, place: str) -> tuple[int, ...]:
@@ -172,7 +216,7 @@ def _chosen(setup: Setup, value: str, *, place: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _setup(word: Mapping[str, str]) -> tuple[Setup, TableState]:
+def _setup(word: Mapping[str, str]) -> Setup:
     for name, what in PARAMETERS.items():
         if "|" in what.kind:
             values.choice(name, word[name].lower().replace("_", "-").replace("-isolation", ""), what.kind.split("|"))
@@ -185,28 +229,50 @@ def _setup(word: Mapping[str, str]) -> tuple[Setup, TableState]:
     equality = "upsert" in kinds
     rewrites = values.count("max-delete-rewrites", word["max-delete-rewrites"])
     by_age = word["names"] == "by-age" or equality or word["dangling"] == "literal" or rewrites > 0
-    table = _initial(word["initial"], keys, col2, col3, shape)
-    setup = Setup(
+    ways = _ways(word)
+    if by_age and (ways or "unbounded" in (word["max-write-ops"], word["max-compactions"])):
+        text = (
+            "A run without end needs canonical names; upserts, delete rewrites and dangling=literal need names by age"
+        )
+        raise InvalidInput(text, place="--set max-write-ops=unbounded", hint="leave one of the two out")
+    return Setup(
         shape=shape,
         commands=commands,
-        table=table if by_age else canonical(table, shape)[0],
+        table=_initial(word["initial"], keys, col2, col3, shape),
         update_mode=Mode(word["update-mode"]),
         delete_mode=Mode(word["delete-mode"]),
         isolation=Isolation(word["isolation"].lower().replace("_", "-").replace("-isolation", "")),
-        max_commands=values.count("max-write-ops", word["max-write-ops"]),
-        max_compactions=values.count("max-compactions", word["max-compactions"]),
+        max_commands=_bound("max-write-ops", word["max-write-ops"]),
+        max_compactions=_bound("max-compactions", word["max-compactions"]),
         max_delete_rewrites=rewrites,
         duplicates=values.switch("duplicates", word["duplicates"]),
         fused=values.switch("fused", word["fused"]),
         canonical=not by_age,
         unknown=values.switch("unknown-outcomes", word["unknown-outcomes"]),
         max_crashes=values.count("max-crashes", word["max-crashes"]),
-        max_expiries=values.count("max-expiries", word["max-expiries"]),
+        max_expiries=UNBOUNDED if EXPIRY in ways else values.count("max-expiries", word["max-expiries"]),
+        anybody=Anybody(tuple((key, two, three) for key in keys for two in col2 for three in col3), ways)
+        if word["others"] == "anybody"
+        else None,
         literal_dangling=word["dangling"] == "literal",
         reruns=word["max-reruns"] != "0",
         guarded=any(command.exists for command in commands),
     )
-    return setup, table
+
+
+def _bound(name: str, value: str) -> int:
+    return UNBOUNDED if value == "unbounded" else values.count(name, value)
+
+
+def _ways(word: Mapping[str, str]) -> tuple[str, ...]:
+    """How everybody else commits; nothing, where nobody else is there."""
+    if word["others"] != "anybody":
+        return ()
+    chosen = values.names("others-may", word["others-may"])
+    for way in chosen:
+        if way not in WAYS:
+            raise values.unknown("Iceberg", "way to commit", way, WAYS, place=f"--set others-may={word['others-may']}")
+    return chosen
 
 
 def _keys(word: Mapping[str, str]) -> tuple[str, ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from lakeproof.commit.change import Command
 from lakeproof.commit.snapshots import new_snapshot
 from lakeproof.commit.validation import Commit, CommitWith
-from lakeproof.commit.writing import Place, placed
+from lakeproof.commit.writing import Origins, Place, placed
 from lakeproof.format import DeleteContent, Row, Snapshot, TableState, equality_hits, rows_of, visible
 from lakeproof.models.iceberg import judging
 from lakeproof.models.iceberg.naming import Names, canonical, named_by_age
@@ -46,52 +48,58 @@ def only_table(head: TableState, name: str) -> TableState:
     )
 
 
+class Landed(NamedTuple):
+    """A head and what it is made of: the rows around it, under which names it goes on, what it is to others."""
+
+    before: dict[Place, Row]
+    result: judging.After
+    table: TableState
+    names: Names
+    event: Event
+
+
+def landed(setup: Setup, head: TableState, table: TableState, snapshot: Snapshot, origins: Origins) -> Landed:
+    """The new head under the names that it goes on with, and what its commit is to those who did not make it."""
+    columns = setup.shape.columns
+    before = dict(placed(head, columns))
+    new_files = {file.path: each for file, each in zip(snapshot.added_data_files, origins, strict=True)}
+    rows_after = placed(table, columns)
+    result = judging.after(rows_after, new_files)
+    named, names = canonical(table, setup) if setup.canonical else named_by_age(table, table.sequence_number)
+    event = _event(setup, snapshot, head, before, result, rows_after, new_files, names)
+    return Landed(before, result, named, names, event)
+
+
 def committed(writer: Writer, shared: Shared, op: Op, answer: Commit | CommitWith) -> tuple[Shared, Event]:
     """The shared value after a commit, and what it is to the others."""
     setup = writer.setup
     table, snapshot = apply_change(writer, shared, op, answer)
-    columns = setup.shape.columns
-    before = dict(placed(shared.table, columns))
-    new_files = {file.path: origins for file, origins in zip(snapshot.added_data_files, op.ghost.origins, strict=True)}
-    rows_after = placed(table, columns)
-    result = judging.after(rows_after, new_files)
-    violated = judging.verdict(setup, op, before, result, committed_before=op.request.landed)
-    violated += structural(setup, shared, table, snapshot)
-    named, names = canonical(table, setup.shape) if setup.canonical else named_by_age(table, table.sequence_number)
-    event = _event(setup, snapshot, shared.table, before, result, rows_after, new_files, names)
-    after = ended(writer, shared, op)._replace(table=named, violated=tuple(dict.fromkeys(violated)))
+    new = landed(setup, shared.table, table, snapshot, op.ghost.origins)
+    violated = judging.violations(judging.Judged(setup, op, new.before, new.result, shared.table, table, snapshot))
+    after = ended(writer, shared, op)._replace(table=new.table, violated=violated)
     if setup.told:
-        expected = judging.expected(setup, op, before) if "consistent_read" in violated else None
-        after = after._replace(log=(*shared.log, logged(writer, op, snapshot, named, names, expected)))
-    return after, event
+        expected = judging.expected(setup, op, new.before) if "consistent_read" in violated else None
+        after = after._replace(log=(*shared.log, logged(writer, op, snapshot, new, expected)))
+    return after, new.event
 
 
-def logged(
-    writer: Writer, op: Op, snapshot: Snapshot, table: TableState, names: Names, expected: tuple[Row, ...] | None
+def logged(writer: Writer, op: Op, snapshot: Snapshot, new: Landed, expected: tuple[Row, ...] | None) -> Logged:
+    """The snapshot for a report."""
+    command = f"compact {op.group}" if op.command == COMPACTION else str(writer.setup.commands[op.command])
+    return logged_by(writer.name, command, writer.setup, snapshot, new, expected)
+
+
+def logged_by(
+    name: str, command: str, setup: Setup, snapshot: Snapshot, new: Landed, expected: tuple[Row, ...] | None = None
 ) -> Logged:
     """The snapshot for a report, under the names that its files are known by."""
-    columns = writer.setup.shape.columns
-    added = tuple(file._replace(path=names[file.path][0]) for file in snapshot.added_data_files)
+    table = new.table
+    added = tuple(file._replace(path=new.names[file.path][0]) for file in snapshot.added_data_files)
     old = {file.path for file in snapshot.added_delete_files}
-    new = tuple(file for file in table.delete_files if file.sequence_number == table.sequence_number and old)
-    command = f"compact {op.group}" if op.command == COMPACTION else str(writer.setup.commands[op.command])
-    rows = visible(table, columns)
-    named = snapshot._replace(added_data_files=added, added_delete_files=new)
-    return Logged(named, table, writer.name, command, rows, rows if expected is None else expected)
-
-
-def structural(setup: Setup, shared: Shared, table: TableState, snapshot: Snapshot) -> tuple[str, ...]:
-    """The seed's structural invariants, asked of the newest snapshot: older ones never change."""
-    found = []
-    if table.sequence_number != shared.table.sequence_number + 1:
-        found.append("sequential_sequence_numbers")
-    live = {file.path for file in table.data_files}
-    literal = setup.literal_dangling
-    for file in table.delete_files if literal else snapshot.added_delete_files:
-        if file.content is not DeleteContent.EQUALITY and any(path not in live for path, _ in file.positions or ()):
-            found.append("no_dangling_delete_files")
-            break
-    return tuple(found)
+    deletes = tuple(file for file in table.delete_files if file.sequence_number == table.sequence_number and old)
+    rows = visible(table, setup.shape.columns)
+    named = snapshot._replace(added_data_files=added, added_delete_files=deletes)
+    return Logged(named, table, name, command, rows, rows if expected is None else expected)
 
 
 def _event(
@@ -142,7 +150,10 @@ def _seen(setup: Setup, snapshot: Snapshot, head: TableState) -> Snapshot:
         return snapshot._replace(added_delete_files=tuple(deletes), command_id="")
     return snapshot._replace(
         added_delete_files=tuple(deletes),
-        removed_data_files=tuple(file._replace(rows=None, bounds=()) for file in snapshot.removed_data_files),
+        removed_data_files=tuple(
+            file._replace(rows=None, bounds=file.bounds if setup.keeps_bounds else ())
+            for file in snapshot.removed_data_files
+        ),
         removed_delete_files=(),
         command_id="",
     )

@@ -5,6 +5,9 @@ SNAPSHOT      there is a snapshot s' from the scan to the head such that the com
               and nobody after s' wrote a row that it writes, but for two deletes of one row.
 COMPACTION    the rows after are the rows before.
 ANY           no row twice, no command committed twice.
+
+Each property stands here under its own name: `isolation_kept`, `consistent_read`, `sequential_sequence_numbers`,
+`no_dangling_delete_files`.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from lakeproof.commit.change import ONLY_REMOVES, Command, Isolation
 from lakeproof.commit.meaning import RowCommand, effect
 from lakeproof.commit.writing import Place
 from lakeproof.filters import ALWAYS
-from lakeproof.format import Row, Rows, images, positions
+from lakeproof.format import DeleteContent, Row, Rows, Snapshot, TableState, images, positions
 from lakeproof.models.iceberg.world import COMPACTION, DEAD, Op, Setup
 
 NOTHING = RowCommand(Command.REWRITE)
@@ -50,28 +53,86 @@ def after(rows: Iterable[tuple[Place, Row]], new_files: dict[str, tuple[Place | 
     return After(known, added, zombies, twice)
 
 
-def verdict(
-    setup: Setup, op: Op, before: dict[Place, Row], result: After, *, committed_before: bool = False
-) -> tuple[str, ...]:
-    """The properties that this commit violates."""
-    if committed_before:
-        return ("consistent_read", "isolation_kept")
-    command = NOTHING if op.command == COMPACTION else setup.commands[op.command]
-    if not result.twice and not result.zombies:
-        if _is_serial(setup, command, before, result):
-            return ()
-        if op.command != COMPACTION and op.change.isolation is Isolation.SNAPSHOT:
-            mine = () if op.ghost.mine is None else (op.ghost.mine,)
-            if any(_is(setup, command, op, rows, before, result) for rows in (*mine, *op.ghost.others)):
-                return ()
-    if (
-        not setup.lean
-        and _is(setup, command, op, _meant(op), before, result)
-        and not result.twice
-        and not result.zombies
-    ):
-        return ("isolation_kept",)
-    return ("consistent_read", "isolation_kept")
+class Judged(NamedTuple):
+    """A commit before the judge: the command, the rows and heads around it, and its snapshot."""
+
+    setup: Setup
+    op: Op
+    before: dict[Place, Row]
+    result: After
+    head: TableState
+    table: TableState
+    snapshot: Snapshot
+
+    @property
+    def command(self) -> RowCommand:
+        """What the command means; a compaction means to change no row."""
+        return NOTHING if self.op.command == COMPACTION else self.setup.commands[self.op.command]
+
+    def did(self, rows: Rows) -> bool:
+        """Whether the commit did exactly this: the command on these rows, and its own new rows."""
+        if self.command.meaning is not None:
+            done = _as_written(self.op, rows, self.before)
+        else:
+            done = _done(self.setup, self.command, rows, self.before)
+        return done == self.result.by_identity and _new_rows(self.op) == self.result.added
+
+
+def isolation_kept(commit: Judged) -> bool:
+    """The commit is justified at its isolation level, no row is there twice, and its command committed only once."""
+    op, result = commit.op, commit.result
+    if op.request.landed or result.twice or result.zombies:
+        return False
+    if _is_serial(commit):
+        return True
+    if op.command == COMPACTION or op.change.isolation is not Isolation.SNAPSHOT:
+        return False
+    mine = () if op.ghost.mine is None else (op.ghost.mine,)
+    return any(commit.did(rows) for rows in (*mine, *op.ghost.others))
+
+
+def consistent_read(commit: Judged) -> bool:
+    """Where nothing justifies the commit: the rows after it are at least what the command meant at its scan.
+
+    A lean ghost does not know that any more, and says no.
+    """
+    wrong = commit.op.request.landed or commit.result.twice or commit.result.zombies
+    return not wrong and not commit.setup.lean and commit.did(_meant(commit.op))
+
+
+def sequential_sequence_numbers(commit: Judged) -> bool:
+    """The snapshot's sequence number is its parent's and one."""
+    return commit.table.sequence_number == commit.head.sequence_number + 1
+
+
+def no_dangling_delete_files(commit: Judged) -> bool:
+    """No delete that the commit adds names a data file that is not in its snapshot (literally: no delete at all)."""
+    live = {file.path for file in commit.table.data_files}
+    files = commit.table.delete_files if commit.setup.literal_dangling else commit.snapshot.added_delete_files
+    named = (file.positions or () for file in files if file.content is not DeleteContent.EQUALITY)
+    return all(path in live for rows in named for path, _ in rows)
+
+
+def violations(commit: Judged) -> tuple[str, ...]:
+    """The properties that this commit violates; older snapshots never change, so nothing else need be asked."""
+    found = []
+    if not isolation_kept(commit):
+        found = ["isolation_kept"] if consistent_read(commit) else ["consistent_read", "isolation_kept"]
+    structure = (sequential_sequence_numbers, no_dangling_delete_files)
+    return (*found, *(test.__name__ for test in structure if not test(commit)))
+
+
+def _is_serial(commit: Judged) -> bool:
+    """Whether the rows after are those of the command replayed on the rows before."""
+    places = list(commit.before)
+    done = effect(commit.command, list(commit.before.values()), commit.setup.shape.columns)
+    expected = dict(commit.before)
+    for index, row in done.changed:
+        if row is None:
+            del expected[places[index]]
+        else:
+            expected[places[index]] = row
+    return expected == commit.result.by_identity and Counter(done.added) == commit.result.added
 
 
 def misses_a_write(setup: Setup, op: Op, before: dict[Place, Row]) -> bool:
@@ -85,18 +146,6 @@ def misses_a_write(setup: Setup, op: Op, before: dict[Place, Row]) -> bool:
     written = {(file, p) for file, bits in op.as_is for p in positions(bits)}
     now = effect(setup.commands[op.command], list(before.values()), setup.shape.columns).changed
     return any(places[index] not in written for index, _ in now)
-
-
-def _is_serial(setup: Setup, command: RowCommand, before: dict[Place, Row], result: After) -> bool:
-    places = list(before)
-    done = effect(command, list(before.values()), setup.shape.columns)
-    expected = dict(before)
-    for index, row in done.changed:
-        if row is None:
-            del expected[places[index]]
-        else:
-            expected[places[index]] = row
-    return expected == result.by_identity and Counter(done.added) == result.added
 
 
 def _meant(op: Op) -> Rows:
@@ -121,13 +170,6 @@ def expected(setup: Setup, op: Op, before: dict[Place, Row]) -> tuple[Row, ...]:
         rows = _done(setup, command, _meant(op), before)
     added = _new_rows(op) if op.command != COMPACTION else Counter[Row]()
     return tuple(sorted((*rows.values(), *added.elements()), key=repr))
-
-
-def _is(setup: Setup, command: RowCommand, op: Op, rows: Rows, before: dict[Place, Row], result: After) -> bool:
-    """Whether the commit did exactly this: the command on these rows, and its own new rows."""
-    if command.meaning is not None:
-        return _as_written(op, rows, before) == result.by_identity and _new_rows(op) == result.added
-    return _done(setup, command, rows, before) == result.by_identity and _new_rows(op) == result.added
 
 
 def _as_written(op: Op, rows: Rows, before: dict[Place, Row]) -> dict[Place, Row]:

@@ -1,7 +1,7 @@
 """Names in a world are canonical: two tables that differ only in names, dead rows or file order are one table.
 
-After each commit live rows are packed and sorted inside their file, files are sorted by content and numbered, and
-position deletes that were applied leave only a mark that the file has some. Every memory is renamed the same way.
+After each commit live rows are packed and sorted inside their file, files are sorted by content and numbered, and all
+deleted rows of a file become one, with one delete of it. Every memory is renamed the same way.
 """
 
 from __future__ import annotations
@@ -19,43 +19,58 @@ from lakeproof.format import (
     RowMapping,
     Rows,
     RowSet,
-    TableShape,
     TableState,
     live_rows,
     positions,
 )
-from lakeproof.models.iceberg.world import DEAD, Ghost, Op
+from lakeproof.models.iceberg.world import DEAD, Ghost, Op, Setup
 
 Names = Mapping[str, tuple[str, tuple[int, ...]]]
 """Old file → new file and the new position of each old one (-1: the row is dead)."""
 
 
-def canonical(table: TableState, shape: TableShape) -> tuple[TableState, Names]:
+FORGOTTEN = "a file without a live row"
+"""Where an endless run keeps what is left of data files without a live row: not in the table, and nobody removes it."""
+
+GHOST_ROW = "a deleted row"
+"""The values of the one row that stands for all deleted rows of a file: if its delete is dropped, readers see it."""
+
+
+def canonical(table: TableState, setup: Setup) -> tuple[TableState, Names]:
     """The table under canonical names, and how the old names became the new ones."""
-    dirty = {
-        path
-        for file in table.delete_files
-        if file.content is not DeleteContent.EQUALITY
-        for path, _ in file.positions or ()
-    }
     packed = []
-    for file, bits in live_rows(table, shape.columns):
+    names: dict[str, tuple[str, tuple[int, ...]]] = {}
+    dirty = _with_deletes(table)
+    for file, bits in live_rows(table, setup.shape.columns):
+        if not bits and setup.endless:
+            names[file.path] = (FORGOTTEN, (-1,) * len(file.rows or ()))
+            continue
         rows = file.rows or ()
         order = sorted(positions(bits), key=[repr(row) for row in rows].__getitem__)
-        packed.append((tuple(rows[p] for p in order), file.path in dirty, file.partition, file, tuple(order)))
-    packed.sort(key=lambda one: (repr(one[0]), one[1], repr(one[2])))
+        bounds = file.bounds if setup.keeps_bounds else ()
+        key = (tuple(rows[p] for p in order), file.path in dirty, file.partition, bounds)
+        packed.append((repr(key), key, file, order))
+    packed.sort(key=lambda one: one[0])
     files, deletes = [], []
-    names: dict[str, tuple[str, tuple[int, ...]]] = {}
-    for number, (rows, has_deletes, partition, file, taken) in enumerate(packed):
+    for number, (_, (rows, has_deletes, partition, bounds), file, order) in enumerate(packed):
         name = str(number)
         place = [-1] * len(file.rows or ())
-        for new, old in enumerate(taken):
+        for new, old in enumerate(order):
             place[old] = new
         names[file.path] = (name, tuple(place))
-        files.append(DataFile(name, partition, file.spec_id, 0, 0, (), rows))
         if has_deletes:
-            deletes.append(DeleteFile(f"d{name}", partition=partition, spec_id=file.spec_id, positions=((name, 0),)))
+            of = ((name, 1 << len(rows)),)
+            content = DeleteContent.VECTOR if setup.shape.format_version >= 3 else DeleteContent.POSITIONS
+            deletes.append(DeleteFile(f"d{name}", content, partition, file.spec_id, positions=of))
+            rows = (*rows, (GHOST_ROW,) * len(setup.shape.columns))
+        files.append(DataFile(name, partition, file.spec_id, 0, 0, bounds, rows))
     return TableState(0, 0, tuple(files), tuple(deletes)), names
+
+
+def _with_deletes(table: TableState) -> set[str]:
+    """The data files that some delete file names positions of."""
+    files = (file for file in table.delete_files if file.content is not DeleteContent.EQUALITY)
+    return {path for file in files for path, _ in file.positions or ()}
 
 
 def by_age(kind: str, number: int, index: int) -> str:
@@ -143,11 +158,11 @@ def renamed_op(op: Op, window: CommitWindow, ghost: Ghost, names: Names, *, repl
     """
     change = op.change
     if change.removed_data_files or change.required_data_files or change.kept or change.added_delete_files:
-        removed = tuple(sorted(f._replace(path=names[f.path][0]) for f in change.removed_data_files if f.path in names))
+        removed = {f._replace(path=names[f.path][0]) for f in change.removed_data_files if f.path in names}
         mapping = change.mapping and tuple(sorted(_renamed_moves(change.mapping, names)))
         change = change._replace(
-            removed_data_files=removed,
-            required_data_files=tuple(sorted(names[path][0] for path in change.required_data_files if path in names)),
+            removed_data_files=tuple(sorted(removed)),
+            required_data_files=tuple(sorted({names[path][0] for path in change.required_data_files if path in names})),
             kept=renamed_rows(change.kept, names),
             mapping=mapping,
             added_delete_files=tuple(

@@ -13,32 +13,45 @@ from lakeproof.models.iceberg.world import COMPACTION, HIDDEN, Conflicted, Event
 
 
 def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
-    """What somebody else's commit means to a writer: `commit/`'s fold, and the ghosts beside it."""
+    """What somebody else's commit means to a writer; `me`: it is the writer's own, which does not know it."""
     if not isinstance(own, Op):
         return own
     if event.snapshot is None:
         return expired(writer, own)
-    setup, change = writer.setup, own.change
-    checks = writer.checks(change)
-    snapshot = event.snapshot._replace(command_id=change.command_id) if me else event.snapshot
+    snapshot = event.snapshot._replace(command_id=own.change.command_id) if me else event.snapshot
     mine = _touches(snapshot, writer.table_of(own))
-    window = follow(change, own.window, snapshot, checks, setup.shape) if mine else own.window
-    conflict = lasting_conflict(window, checks)
-    if conflict and _is_settled(writer, own, window):
-        return Conflicted(own.command, own.group, conflict.check, own.turn)
-    window = window._replace(conflict=conflict)
+    window = _followed_window(writer, own, snapshot) if mine else own.window
+    if window.conflict and _is_settled(writer, own, window):
+        return Conflicted(own.command, own.group, window.conflict.check, own.turn)
     names = {old: (new, places) for old, new, places in event.names}
+    op = renamed_op(own, window, _followed_ghost(writer, own, event), names, replaced=not snapshot.adds_no_data)
+    return _passed_by(writer.setup, op, me=me) if mine else op
+
+
+def _followed_window(writer: Writer, own: Op, snapshot: Snapshot) -> CommitWindow:
+    """`commit/`'s fold of one more snapshot."""
+    checks = writer.checks(own.change)
+    window = follow(own.change, own.window, snapshot, checks, writer.setup.shape)
+    return window._replace(conflict=lasting_conflict(window, checks))
+
+
+def _followed_ghost(writer: Writer, own: Op, event: Event) -> Ghost:
+    """The ghost after the commit: where the rows are in truth."""
     truth = {old: (new, wrote) for old, new, wrote in event.truth}
-    only_removes = change.command in ONLY_REMOVES
+    only_removes = own.change.command in ONLY_REMOVES
     ghost = followed_ghost(own.ghost, truth, only_removes=only_removes)
-    if only_removes and change.isolation is Isolation.SNAPSHOT and own.command != COMPACTION:
-        ghost = _later(writer, own, ghost, event)
-    new = renamed_op(own, window, ghost, names, replaced=not snapshot.adds_no_data)
-    if mine and (own.attempt.unanswered or me or own.request.taken):
-        new = new._replace(request=own.request.passed(me, setup.max_expiries))
-    if own.attempt.phase is Phase.SWAP and mine:
-        new = new._replace(attempt=_lost_swap(setup, own.attempt))
-    return new._replace(since=min(own.since + mine, 2) if setup.max_expiries else 0)
+    if only_removes and own.change.isolation is Isolation.SNAPSHOT and own.command != COMPACTION:
+        return _later(writer, own, ghost, event)
+    return ghost
+
+
+def _passed_by(setup: Setup, op: Op, *, me: bool) -> Op:
+    """The attempt after a commit: a request hears of it, a validated head is no more, and the window is longer."""
+    if op.attempt.unanswered or me or op.request.taken:
+        op = op._replace(request=op.request.passed(me, setup.max_expiries))
+    if op.attempt.phase is Phase.SWAP:
+        op = op._replace(attempt=_lost_swap(setup, op.attempt))
+    return op._replace(since=min(op.since + 1, 2)) if setup.max_expiries else op
 
 
 def _touches(snapshot: Snapshot, table: str | None) -> bool:

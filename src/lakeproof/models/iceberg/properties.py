@@ -1,7 +1,7 @@
 """What must be true of every run, and what must be possible at all.
 
-The judge writes what a commit violated into the shared value (`judging.verdict`, `committing.structural`); older
-snapshots never change, so the newest one is all that need be asked.
+The judge writes what a commit violated into the shared value; older snapshots never change, so the newest one is all
+that need be asked. What each judged property says is a function of its name in `judging.py`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from lakeproof.checker.model import Property, always, eventually, eventually_eac
 from lakeproof.commit.change import Command, Mode
 from lakeproof.commit.checks import OF_OTHERS, WINDOW_CHECKS
 from lakeproof.commit.policy import Policy, checks_of
+from lakeproof.models.iceberg import judging
 from lakeproof.models.iceberg.world import Own, Ready, Setup, Shared, Writer
 
 JUDGED = {
-    "consistent_read": "ConsistentRead",
-    "isolation_kept": "",
-    "sequential_sequence_numbers": "SequentialSequenceNumbers",
-    "no_dangling_delete_files": "NoDanglingDeleteFiles",
+    judging.consistent_read.__name__: "ConsistentRead",
+    judging.isolation_kept.__name__: "",
+    judging.sequential_sequence_numbers.__name__: "SequentialSequenceNumbers",
+    judging.no_dangling_delete_files.__name__: "NoDanglingDeleteFiles",
 }
+"""The properties of a commit, and what the public specification calls them."""
 
 
 def properties(setup: Setup, policies: tuple[Policy, ...]) -> tuple[Property, ...]:
@@ -28,12 +30,15 @@ def properties(setup: Setup, policies: tuple[Policy, ...]) -> tuple[Property, ..
     return (
         *judged,
         *([never("no_false_aborts", "needless", counts=False)] if setup.measure else []),
-        eventually_each(
-            "operations_eventually_commit_or_abort", _at_rest, seed_name="OperationsEventuallyCommitOrAbort"
-        ),
-        eventually("all_snapshots_committed", _nothing_open, seed_name="AllSnapshotsCommitted", symmetric=True),
+        *(() if setup.endless else _progress()),  # where others never stop, a writer may lose every swap
         *_possible(setup, policies),
     )
+
+
+def _progress() -> tuple[Property, ...]:
+    name, seed = "operations_eventually_commit_or_abort", "OperationsEventuallyCommitOrAbort"
+    ends = eventually("all_snapshots_committed", _nothing_open, seed_name="AllSnapshotsCommitted", symmetric=True)
+    return eventually_each(name, _at_rest, seed_name=seed), ends
 
 
 def _keeps(name: str, shared: Shared) -> bool:
@@ -63,6 +68,8 @@ def _possible(setup: Setup, policies: tuple[Policy, ...]) -> list[Property]:
         found.append(reachable("some compaction carries deletes over", "deletes carried over"))
     checks = sorted({check for policy in policies for check in _window_checks(setup, policy)})
     found += [reachable(f"some commit is refused by {check}", f"refused by {check}") for check in checks]
+    if setup.anybody is not None:
+        found += [reachable(f"somebody else: {way}", f"somebody else: {way}") for way in setup.anybody.ways]
     if setup.unknown:
         found.append(reachable("some writer finds its own commit", "found its own commit"))
     if setup.max_crashes:
@@ -86,4 +93,6 @@ def _window_checks(setup: Setup, policy: Policy) -> set[str]:
     if setup.max_compactions:
         lists.append(checks_of(policy, Command.REWRITE, Mode.COPY_ON_WRITE, setup.isolation))
     possible = set(OF_OTHERS) - (set() if setup.max_expiries else set(WINDOW_CHECKS))
+    if not any(command.exists or command.select or command.meaning for command in setup.commands):
+        possible.discard("rows_read")  # nobody reads a row that it does not write
     return {name for checks in lists for name in checks.names if name in possible}

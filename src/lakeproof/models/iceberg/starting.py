@@ -11,9 +11,7 @@ from collections.abc import Iterator
 from lakeproof.checker.model import Outcome
 from lakeproof.commit.change import ONLY_REMOVES, Command, Isolation, TableChange
 from lakeproof.commit.meaning import RowCommand
-from lakeproof.commit.validation import (
-    RunAgain,
-)
+from lakeproof.commit.validation import RunAgain
 from lakeproof.commit.window import open_window
 from lakeproof.commit.writing import Written, deletes_rewritten, placed, rewritten, written
 from lakeproof.format import DataFile, DeleteContent, Row, Rows, TableState, Value
@@ -21,12 +19,14 @@ from lakeproof.models.iceberg.naming import single_rows
 from lakeproof.models.iceberg.world import (
     COMPACTION,
     READ,
+    UNBOUNDED,
     WRITE,
     Conflicted,
     Ghost,
     Op,
     Own,
     Ready,
+    Setup,
     Shared,
     Writer,
 )
@@ -56,7 +56,7 @@ def start(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
         if not setup.duplicates and command.command is Command.INSERT:
             pending = tuple(sorted((*pending, *(row[0] for row in command.rows)), key=repr))
         after = shared._replace(under_way=shared.under_way + 1, pending=pending)
-        if writer.program is None:
+        if writer.program is None and setup.max_commands != UNBOUNDED:
             after = after._replace(commands=shared.commands + 1)
         op = op_of(writer, index, "", plan, own.next)
         yield Outcome(after, op, label=str(command), marks=(f"{command.command} starts",))
@@ -68,7 +68,8 @@ def start_compaction(writer: Writer, shared: Shared, own: Own) -> Iterator[Outco
     if not isinstance(own, Ready) or shared.violated:
         return
     if writer.program is None:
-        chosen, spent = groups(shared.table), 1
+        chosen = groups(shared.table, needless=setup.endless)
+        spent = int(setup.max_compactions != UNBOUNDED)
         if shared.compactions >= setup.max_compactions:
             return
     elif COMPACTION in writer.choices(own):
@@ -105,11 +106,14 @@ def _compaction_label(writer: Writer, table: TableState, group: str) -> str:
     return "compact the file of " + ("; ".join(" ".join(map(str, row)) for row in rows) or "no row")
 
 
-def groups(table: TableState, partition: tuple[Value, ...] | None = None) -> list[str]:
-    """What can be compacted: everything (or a whole partition), or one file that has deletes."""
+def groups(table: TableState, partition: tuple[Value, ...] | None = None, *, needless: bool = False) -> list[str]:
+    """What can be compacted: everything (or a whole partition), or one file that has deletes.
+
+    `needless`: also what needs no compaction, as a user may ask for. An endless run forgets which files had deletes.
+    """
     whole = partition is None
     files = [f for f in table.data_files if whole or f.partition[: len(partition or ())] == partition]
-    dirty = [file.path for file in files if any(d.references(file.path) for d in table.delete_files)]
+    dirty = [f.path for f in files if needless or any(d.references(f.path) for d in table.delete_files)]
     several = len(files) > 1
     if partition is not None:
         return [f"partition {partition}"] if several or dirty else []
@@ -125,12 +129,15 @@ def _members(table: TableState, group: str) -> list[str]:
 
 
 def _may_start(writer: Writer, shared: Shared, command: RowCommand) -> bool:
-    if command.command is not Command.INSERT or writer.setup.duplicates:
+    """Whether the ids that a command brings are free: the workload inserts each id once."""
+    selects = command.select is not None and writer.setup.endless  # else every commit would bring one more row
+    if writer.setup.duplicates or not (command.command is Command.INSERT or selects):
         return True
-    there = {row[0] for file in shared.table.data_files for row in file.rows or ()}
-    if not writer.setup.canonical:
-        there = {row[0] for _, row in placed(shared.table, writer.setup.shape.columns)}
-    return not any(row[0] in there or row[0] in shared.pending for row in command.rows)
+    there = {row[0] for _, row in placed(shared.table, writer.setup.shape.columns)} | set(shared.pending)
+    brings = [row[0] for row in command.rows]
+    if selects and command.select is not None:
+        brings = [command.select.terms[0].value]
+    return not there.intersection(brings)
 
 
 def _changes_nothing(plan: Written, table: TableState) -> bool:
@@ -156,36 +163,40 @@ def _plan(writer: Writer, table: TableState, index: int, again: RunAgain | None 
 
 def op_of(writer: Writer, index: int, group: str, plan: Written, turn: int) -> Op:
     """A command that has read its snapshot; only what will be asked is kept."""
-    setup, change = writer.setup, plan.change
-    targets = change.targets
-    window = open_window(change, writer.checks(change), setup.shape)
-    snapshot = change.isolation is Isolation.SNAPSHOT
-    mine: Rows = targets if snapshot and index != COMPACTION else ()
-    later = snapshot and change.command in ONLY_REMOVES
-    ghost = Ghost(
-        plan.origins,
-        mine,
-        hits=mine if later else (),
-        removes=targets if not setup.lean and change.command in ONLY_REMOVES else (),
+    change = plan.change
+    window = open_window(change, writer.checks(change), writer.setup.shape)
+    return Op(
+        stage=WRITE if change.command in (Command.INSERT, Command.UPSERT) else READ,
+        command=index,
+        group=group,
+        change=_lightened(writer.setup, change, by_rows=window.rows is not None),
+        window=window,
+        ghost=_ghost(writer.setup, plan, compacts=index == COMPACTION),
+        policy=writer.policy.name,
+        turn=turn,
+        as_is=change.targets if writer.setup.measure else (),
     )
-    lighter = change._replace(
-        targets=(),
-        reads=(),
-        mapping=change.mapping and single_rows(change.mapping),
-        scan_snapshot=None if setup.canonical else change.scan_snapshot,
-        added_delete_files=() if window.rows is not None and not _has_equality(change) else change.added_delete_files,
-        required_data_files=() if window.rows is not None else change.required_data_files,
-        removed_data_files=tuple(
-            file._replace(rows=None, bounds=(), record_count=0) if setup.canonical else file
-            for file in change.removed_data_files
-        ),
-    )
-    stage = WRITE if change.command in (Command.INSERT, Command.UPSERT) else READ
-    return Op(stage, index, group, lighter, window, ghost, writer.policy.name, turn, targets if setup.measure else ())
 
 
-def _has_equality(change: TableChange) -> bool:
-    return any(file.content is DeleteContent.EQUALITY for file in change.added_delete_files)
+def _ghost(setup: Setup, plan: Written, *, compacts: bool) -> Ghost:
+    """What the judge will need of a command that starts now."""
+    only_removes = plan.change.command in ONLY_REMOVES
+    mine: Rows = () if compacts or plan.change.isolation is not Isolation.SNAPSHOT else plan.change.targets
+    meant: Rows = plan.change.targets if only_removes and not setup.lean else ()
+    return Ghost(plan.origins, mine, hits=mine if only_removes else (), removes=meant)
+
+
+def _lightened(setup: Setup, change: TableChange, *, by_rows: bool) -> TableChange:
+    """The change without what the window remembers by row, and without what no canonical table knows."""
+    change = change._replace(targets=(), reads=(), mapping=change.mapping and single_rows(change.mapping))
+    if by_rows:
+        equality = tuple(file for file in change.added_delete_files if file.content is DeleteContent.EQUALITY)
+        kept = change.added_delete_files if equality else ()
+        change = change._replace(added_delete_files=kept, required_data_files=())
+    if setup.canonical:
+        removed = tuple(file._replace(rows=None, bounds=(), record_count=0) for file in change.removed_data_files)
+        change = change._replace(scan_snapshot=None, removed_data_files=removed)
+    return change
 
 
 def planned_again(writer: Writer, shared: Shared, own: Op | Conflicted, answer: RunAgain) -> Written | None:
@@ -194,7 +205,11 @@ def planned_again(writer: Writer, shared: Shared, own: Op | Conflicted, answer: 
         return _plan(writer, shared.table, own.command, answer)
     if own.group == DELETE_FILES:
         return deletes_rewritten(shared.table, "me")
-    possible = ["all files"] if writer.setup.compacts_always else groups(shared.table, writer.partition)
+    possible = (
+        ["all files"]
+        if writer.setup.compacts_always
+        else groups(shared.table, writer.partition, needless=writer.setup.endless)
+    )
     if own.group not in possible or own.group.startswith("file "):
         return None
     members = _members(shared.table, own.group)

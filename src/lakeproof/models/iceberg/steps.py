@@ -3,24 +3,27 @@
     READY → READ_DATA_FILES → WRITE_DATA_FILES → WRITE_METADATA_FILES → COMMIT → (COMMITTED | ABORTED =) READY
 
 Validation belongs to WRITE_METADATA_FILES, the swap of the pointer to COMMIT. Whoever observes a commit while in COMMIT
-has lost its swap. What comes next is `commit/attempt.py`'s to say.
+has lost its swap. What comes next is `commit/attempt.py`'s to say. `STEPS`, at the end, is the whole protocol in order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
 
-from lakeproof.checker.model import Outcome
+from lakeproof.checker.model import Outcome, Step
 from lakeproof.commit.attempt import Happened, Phase, removable
 from lakeproof.commit.change import Command, Mode, TableChange
 from lakeproof.commit.conflict import Conflict
+from lakeproof.commit.planning import WHOLE_FILES
 from lakeproof.commit.validation import AlreadyCommitted, Answer, Commit, CommitWith, Refuse, RunAgain, refused
 from lakeproof.commit.writing import placed
 from lakeproof.models.iceberg.calls import ANSWER_LOST, ANSWERED, LATE, WriterCalls, answered
 from lakeproof.models.iceberg.committing import committed, ended
 from lakeproof.models.iceberg.judging import misses_a_write
 from lakeproof.models.iceberg.observing import observe
-from lakeproof.models.iceberg.starting import op_of, planned_again
+from lakeproof.models.iceberg.starting import op_of, planned_again, start, start_compaction, start_delete_rewrite
 from lakeproof.models.iceberg.world import (
     COMMIT,
     COMMITTING,
@@ -223,3 +226,63 @@ def expire(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
         and not shared.violated
     ):
         yield Outcome(shared._replace(expiries=shared.expiries + 1), own, Event(None), marks=("snapshots expired",))
+
+
+# ---------------------------------------------------------------- the protocol, in order
+
+
+class Part(NamedTuple):
+    """One step of the protocol; it is there for writers of which `when` is true."""
+
+    name: str
+    run: Callable[[Writer, Shared, Own], Iterator[Outcome]]
+    when: Callable[[Writer], bool] = lambda writer: True
+    private: bool = False
+    asks_the_head: Callable[[Writer], bool] = lambda writer: True
+
+
+def _compacts(writer: Writer) -> bool:
+    return bool(writer.setup.max_compactions) or COMPACTION in {i for choice in writer.program or () for i in choice}
+
+
+def _takes_whole_files(writer: Writer) -> bool:
+    """Whether some command's checks look at the head itself, not only at what was remembered of the window."""
+    return any(command.command in WHOLE_FILES for command in writer.setup.commands)
+
+
+def _loses_answers(writer: Writer) -> bool:
+    return writer.setup.unknown
+
+
+STEPS = (
+    Part("start", start),
+    Part("start compaction", start_compaction, _compacts),
+    Part("start delete rewrite", start_delete_rewrite, lambda writer: bool(writer.setup.max_delete_rewrites)),
+    Part("read", read, private=True),
+    Part("write", write, private=True),
+    Part("validate", validate_and_write_metadata, lambda writer: not writer.setup.fused, False, _takes_whole_files),
+    Part("swap", swap),
+    Part("refuse", refuse),
+    Part("finish", finish, lambda writer: _compacts(writer) or _loses_answers(writer)),
+    Part("look", look, _loses_answers),
+    Part("fail", fail, _loses_answers),
+    Part("arrive", arrive, _loses_answers),
+    Part("stop", stop, _loses_answers),
+    Part("crash", crash, lambda writer: bool(writer.setup.max_crashes)),
+    Part("expire", expire, lambda writer: bool(writer.setup.max_expiries)),
+)
+"""The protocol of a writer. The order decides nothing but the order in which choices are tried and told."""
+
+
+def steps_of(writer: Writer) -> tuple[Step, ...]:
+    """The steps of this writer; those that the configuration switches off are not there at all."""
+    return tuple(
+        Step(
+            part.name,
+            partial(part.run, writer),
+            private=part.private,
+            reads_shared=not part.private and part.asks_the_head(writer),
+        )
+        for part in STEPS
+        if part.when(writer)
+    )

@@ -39,6 +39,9 @@ def sentence(step: TraceStep, before: dict[str, Any]) -> str:
             return f"{step.actor} writes {_written(had)}. Nobody can see it yet."
         case "validate":
             return f"{step.actor} refreshes the table and validates: {_asked(step.label)}. Nothing stands against it."
+        case "others commit":
+            seen = _rows(after["table"]["rows"])
+            return f"Somebody else commits: {step.label}. A reader sees {seen}."
         case "swap":
             return _swapped(step, after)
         case "refuse":

@@ -7,6 +7,7 @@ row identity; no guard reads them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,6 +24,9 @@ from lakeproof.format import Row, Rows, Snapshot, TableShape, TableState, Value
 
 COMPACTION = -1
 """The index that a compaction has in place of a command's."""
+
+UNBOUNDED = sys.maxsize
+"""The bound of what is not counted, so that it never runs out."""
 
 DEAD: Place = ("", -1)
 """The origin of a written row whose old version somebody else removed meanwhile."""
@@ -162,6 +166,13 @@ class Event(NamedTuple):
     rows: tuple[tuple[Place, Row], ...] = ()  # all rows of the new head; only where a command has a subquery
 
 
+class Anybody(NamedTuple):
+    """Everybody but the watched writer: the rows that they may write, and the ways in which they commit."""
+
+    rows: tuple[Row, ...]
+    ways: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Setup:
     """Everything that does not change during a run."""
@@ -178,6 +189,8 @@ class Setup:
     duplicates: bool = False
     fused: bool = False
     canonical: bool = True
+    keeps_bounds: bool = False  # some policy asks for the statistics of files that others removed
+    anybody: Anybody | None = None
     measure: bool = False
     lean: bool = False
     unknown: bool = False
@@ -197,6 +210,11 @@ class Setup:
         if command.meaning is not None and command.meaning.isolation is not None:
             return command.meaning.isolation
         return dict(self.isolations).get(command.command, self.isolation)
+
+    @property
+    def endless(self) -> bool:
+        """Whether something never runs out: then a table forgets what would pile up for ever."""
+        return self.anybody is not None or UNBOUNDED in (self.max_commands, self.max_compactions)
 
     @property
     def tracks_lost_swaps(self) -> bool:

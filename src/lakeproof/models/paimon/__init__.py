@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from lakeproof.checker.model import Model, Process
+from lakeproof.checker.model import Bounds, Model, Process
 from lakeproof.models.paimon.bounds import PARAMETERS, PRESETS, Setup
 from lakeproof.models.paimon.describe import describe
 from lakeproof.models.paimon.parameters import parameter_help, setup_from
@@ -33,7 +33,21 @@ def build(parameters: Mapping[str, str]) -> Model:
         describe=partial(describe, setup, names),
         value_symmetries=symmetries(setup),
         is_final=is_final,
+        bounds=bounds_of(setup),
     )
+
+
+def bounds_of(setup: Setup) -> Bounds:
+    """What a verdict on this set-up is about."""
+    sizes = {
+        "writers": setup.num_writers,
+        "compactors": setup.num_compactors,
+        "writes": setup.max_writes,
+        "compactions": setup.max_compactions,
+        "keys": len(setup.keys),
+        "buckets": setup.partitions * setup.buckets,
+    }
+    return Bounds(bounded=tuple(f"{size} {name if size != 1 else name[:-1]}" for name, size in sizes.items()))
 
 
 def processes(setup: Setup) -> tuple[Process, ...]:

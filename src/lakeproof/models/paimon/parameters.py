@@ -2,92 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from lakeproof.errors import InvalidInput
 from lakeproof.models import parameter_values as value_of
 from lakeproof.models.paimon.bounds import ALIASES, PARAMETERS, PRESETS, Setup
 
 MOST_LEVELS = 9  # file ids have one digit for the level
+SETTINGS = value_of.Parameters("Paimon", PARAMETERS, PRESETS, ALIASES)
+parameter_help = SETTINGS.help
+
+Parser = Callable[[str, str], Any]
+"""From a parameter's name and value to what it means; what cannot be raises `InvalidInput`."""
 
 
-def parameter_help() -> dict[str, str]:
-    """What each parameter says, with its values and its default."""
-    return {name: str(what) for name, what in PARAMETERS.items()}
+def _at_least(least: int) -> Parser:
+    return lambda name, value: value_of.count(name, value, least)
+
+
+def _is(word: str) -> Parser:
+    return lambda name, value: value_of.choice(name, value, PARAMETERS[name].kind.split("|")) == word
+
+
+def _names(example: str) -> Parser:
+    return lambda name, value: value_of.names(name, value, example)
+
+
+FIELDS: tuple[tuple[str, Parser, str], ...] = (  # of `Setup`, how it is read, from which parameter
+    ("num_writers", _at_least(1), "num-writers"),
+    ("num_compactors", _at_least(0), "num-compactors"),
+    ("partitions", _at_least(1), "num-partitions"),
+    ("buckets", _at_least(1), "num-buckets"),
+    ("col2", _names("red,blue"), "col2-values"),
+    ("col3", _names("A,B"), "col3-values"),
+    ("max_level", _at_least(1), "max-level"),
+    ("max_writes", _at_least(0), "max-write-ops"),
+    ("max_writes_per_key", _at_least(0), "max-write-ops-per-key"),
+    ("max_writes_per_writer", _at_least(0), "max-write-ops-per-writer"),
+    ("max_compactions", _at_least(0), "max-compactions"),
+    ("max_compactions_per_compactor", _at_least(0), "max-compactions-per-compactor"),
+    ("allow_updates", value_of.switch, "allow-updates"),
+    ("allow_deletes", value_of.switch, "allow-deletes"),
+    ("allow_overwrites", value_of.switch, "allow-overwrites"),
+    ("streaming_sink", value_of.switch, "streaming-sink"),
+    ("one_writer_per_bucket", value_of.switch, "one-writer-per-bucket"),
+    ("dedicated_compactors", _is("dedicated"), "compactors"),
+    ("committer_apart", _is("apart"), "committer"),
+    ("put_if_absent", value_of.switch, "put-if-absent"),
+    ("use_lock", value_of.switch, "use-lock"),
+    ("dv_enabled", value_of.switch, "dv-enabled"),
+    ("universal", _is("universal"), "compaction"),
+    ("restored_sequence", _is("each-write"), "sequence-init"),
+    ("later_file_wins", _is("later-file"), "sequence-ties"),
+    ("sequence_field", value_of.switch, "sequence-field"),
+    ("snapshot_ordering", value_of.switch, "sequence-snapshot-ordering"),
+    ("file_deletion_check", value_of.switch, "file-deletion-check"),
+    ("lsm_key_range_check", value_of.switch, "lsm-key-range-check"),
+    ("dv_index_check", value_of.switch, "dv-index-check"),
+    ("dv_conflict_check", value_of.switch, "dv-conflict-check"),
+    ("strict_mode", value_of.switch, "strict-mode"),
+    ("compaction_rollback", value_of.switch, "compaction-rollback"),
+    ("compare_rules", value_of.switch, "compare-rules"),
+    ("as_in_spec", value_of.switch, "as-in-spec"),
+    ("prune_vectors", value_of.switch, "prune-vectors"),
+    ("keep_deletes", value_of.switch, "keep-deletes"),
+    ("read_vectors", value_of.switch, "read-vectors"),
+)
 
 
 def setup_from(parameters: Mapping[str, str]) -> Setup:
     """The checked configuration that the parameters name; `preset` picks a named one that the others then change."""
-    given = _with_preset(parameters)
-    for name in given:
-        if name not in PARAMETERS:
-            raise value_of.unknown("Paimon", "parameter", name, PARAMETERS, place=f"--set {name}={given[name]}")
-    values = {name: given.get(name, what.default) for name, what in PARAMETERS.items()}
-
-    def count(name: str, least: int = 0) -> int:
-        return value_of.count(name, values[name], least)
-
-    def switch(name: str, default: bool = False) -> bool:
-        return value_of.switch(name, values[name]) if values[name] or name in given else default
-
-    def choice(name: str) -> str:
-        return value_of.choice(name, values[name], PARAMETERS[name].kind.split("|"))
-
-    as_in_spec = switch("as-in-spec")
-    writers, compactors = count("num-writers", 1), count("num-compactors")
-    rollback = switch("compaction-rollback")
-    setup = Setup(
-        given=given,
-        num_writers=writers,
-        num_compactors=compactors,
-        partitions=count("num-partitions", 1),
-        buckets=count("num-buckets", 1),
-        keys=_keys(values, given),
-        col2=value_of.names("col2-values", values["col2-values"], "red,blue"),
-        col3=value_of.names("col3-values", values["col3-values"], "A,B"),
-        max_level=count("max-level", 1),
-        max_writes=count("max-write-ops"),
-        max_writes_per_key=count("max-write-ops-per-key"),
-        max_writes_per_writer=count("max-write-ops-per-writer"),
-        max_compactions=count("max-compactions"),
-        max_compactions_per_compactor=count("max-compactions-per-compactor"),
-        allow_updates=switch("allow-updates"),
-        allow_deletes=switch("allow-deletes"),
-        allow_overwrites=switch("allow-overwrites", default=rollback),
-        streaming_sink=switch("streaming-sink"),
-        one_writer_per_bucket=switch("one-writer-per-bucket"),
-        dedicated_compactors=choice("compactors") == "dedicated" if "compactors" in given else compactors > writers,
-        committer_apart=choice("committer") == "apart",
-        put_if_absent=switch("put-if-absent"),
-        use_lock=switch("use-lock"),
-        dv_enabled=switch("dv-enabled"),
-        universal=choice("compaction") == "universal",
-        restored_sequence=choice("sequence-init") == "each-write",
-        later_file_wins=choice("sequence-ties") == "later-file",
-        sequence_field=switch("sequence-field"),
-        snapshot_ordering=switch("sequence-snapshot-ordering"),
-        file_deletion_check=switch("file-deletion-check"),
-        lsm_key_range_check=switch("lsm-key-range-check"),
-        dv_index_check=switch("dv-index-check"),
-        dv_conflict_check=switch("dv-conflict-check"),
-        strict_mode=switch("strict-mode"),
-        compaction_rollback=rollback,
-        compare_rules=switch("compare-rules"),
-        as_in_spec=as_in_spec,
-        prune_vectors=switch("prune-vectors", default=not as_in_spec),
-        keep_deletes=switch("keep-deletes", default=not as_in_spec),
-        read_vectors=switch("read-vectors", default=not as_in_spec),
-    )
+    given = SETTINGS.given(parameters)
+    if "num-keys" in parameters and "col1-values" not in parameters:
+        given.pop("col1-values", None)
+    values = _with_defaults(SETTINGS.values(given), given)
+    fields = {field: parse(name, values[name]) for field, parse, name in FIELDS}
+    setup = Setup(given=given, keys=_keys(values, given), **fields)
     _refuse_impossible(setup)
     return setup
 
 
-def _with_preset(parameters: Mapping[str, str]) -> dict[str, str]:
-    merged = value_of.with_preset("Paimon", parameters, PRESETS, ALIASES)
-    given = {ALIASES.get(name, name) for name in parameters}
-    if "num-keys" in given and "col1-values" not in given:
-        merged.pop("col1-values", None)
-    return merged
+def _with_defaults(values: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """The values with those defaults that other parameters decide."""
+    corrected = "false" if values["as-in-spec"].lower() == "true" else "true"
+    numbers = [value_of.count(name, values[name], least) for name, least in (("num-writers", 1), ("num-compactors", 0))]
+    decided = {
+        "allow-overwrites": values["compaction-rollback"],
+        "compactors": "dedicated" if numbers[1] > numbers[0] else "co-located",
+        "prune-vectors": corrected,
+        "keep-deletes": corrected,
+        "read-vectors": corrected,
+    }
+    return {**values, **{name: value for name, value in decided.items() if name not in given}}
 
 
 def _refuse_impossible(setup: Setup) -> None:

@@ -17,7 +17,6 @@ from lakeproof.commit.writing import first_files
 from lakeproof.filters import Compare, Expression, all_of
 from lakeproof.format import PartitionField, Row, TableShape, TableState
 from lakeproof.models.iceberg import Member, assembled
-from lakeproof.models.iceberg.naming import canonical
 from lakeproof.models.iceberg.world import COMPACTION, Setup
 
 COLUMNS = ("name", "color", "letter")
@@ -91,7 +90,7 @@ class _Pair:
         setup = Setup(
             shape=shape,
             commands=tuple(command for command in commands if command is not None),
-            table=canonical(table, shape)[0],
+            table=table,
             update_mode=mode,
             delete_mode=mode,
             isolation=isolation,

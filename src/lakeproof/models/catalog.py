@@ -1,0 +1,81 @@
+"""Every model by its name: how it is made, what can be set, and how its traces are told. A new model is a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from lakeproof.checker.model import Model
+from lakeproof.checker.verdicts.trace import Trace
+from lakeproof.checker.verdicts.verdict import Verdict
+from lakeproof.commit.policy import POLICIES, Policy
+from lakeproof.errors import InvalidInput
+from lakeproof.models import iceberg, paimon
+from lakeproof.models.iceberg.telling import told
+from lakeproof.models.parameter_values import unknown
+from lakeproof.models.scenario_text import scenario_text
+
+
+class Subject(NamedTuple):
+    """What is checked: a model, how it is made in another process and to be walked by hand, how its traces are told,
+    and how one becomes a scenario (`None`: it cannot)."""
+
+    model: Model
+    source: Callable[[], Model]
+    policy: str | None = None
+    told: Callable[[Trace], Trace] = lambda trace: trace
+    scenario: Callable[[Trace, str], str] | None = None
+    to_walk: Callable[[], Model] | None = None  # `None`: as it is
+
+
+class Entry(NamedTuple):
+    """One model: its subject for parameters and a policy (`None`: it has none), its parameters and its presets."""
+
+    subject: Callable[[Mapping[str, str], Policy | None], Subject]
+    parameters: Callable[[], dict[str, str]]
+    presets: Mapping[str, Mapping[str, str]]
+    has_policies: bool = False
+
+
+def iceberg_subject(parameters: Mapping[str, str], policy: Policy | None = None) -> Subject:
+    """The Iceberg model under a policy, with its own way of telling traces."""
+    chosen = policy or POLICIES["lakeproof"]
+    config = iceberg.configured(parameters, chosen)
+    in_words = partial(iceberg.model_of, config, told=True)  # with names and history: there is a table to draw
+    return Subject(
+        iceberg.model_of(config),
+        partial(iceberg.build, dict(parameters), chosen),
+        chosen.name,
+        lambda trace: told(in_words(), trace),
+        lambda trace, title: scenario_text(config, trace, title),
+        in_words,
+    )
+
+
+def _paimon_subject(parameters: Mapping[str, str], policy: Policy | None) -> Subject:
+    return Subject(paimon.build(parameters), partial(paimon.build, dict(parameters)))
+
+
+CATALOG: dict[str, Entry] = {
+    "iceberg": Entry(iceberg_subject, iceberg.parameter_help, iceberg.PRESETS, has_policies=True),
+    "paimon": Entry(_paimon_subject, paimon.parameter_help, paimon.PRESETS),
+}
+LATER = {"delta": "Delta Lake", "hudi": "Apache Hudi"}
+
+
+def entry_of(name: str) -> Entry:
+    """The model of this name."""
+    if name in LATER:
+        hint = f"there are {' and '.join(CATALOG)}"
+        raise InvalidInput(f"There is no model of {LATER[name]} yet", place=name, hint=hint)
+    if name not in CATALOG:
+        raise unknown("checker", "model", name, CATALOG, place=name)
+    return CATALOG[name]
+
+
+def with_told_traces(verdict: Verdict, subject: Subject) -> Verdict:
+    """The verdict with every trace told as its model tells it."""
+    properties = tuple(p if p.trace is None else p._replace(trace=subject.told(p.trace)) for p in verdict.properties)
+    return replace(verdict, properties=properties)
