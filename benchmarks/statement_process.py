@@ -17,11 +17,11 @@ class StatementProcess:
     def __init__(self, source: str, folder: str) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)
         self.process = subprocess.Popen(
-            [sys.executable, __file__, folder],
+            [sys.executable, str(Path(__file__).with_name("statement_server.py")), folder],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([source, str(Path(__file__).parents[1])])},
+            env={**os.environ, "PYTHONPATH": source},
         )
 
     def run(self, text: str) -> None:
@@ -49,24 +49,3 @@ class StatementProcess:
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait(timeout=60)
-
-
-def serve(folder: str) -> None:
-    """Run each line of the standard input as a statement."""
-    from lakeproof.spark.jvm.session import build_session
-    from lakeproof.spark.lake import connect
-
-    spark = build_session(folder, master="local[2]", conf={"spark.sql.shuffle.partitions": "4"})
-    lake = connect(spark, catalog=f"sqlite:///{folder}/catalog.db", warehouse=folder)
-    for text in sys.stdin:
-        try:
-            rows = lake.sql(text)
-            if rows.columns:
-                rows.collect()
-            print("ok", flush=True)
-        except Exception as error:
-            print(f"{type(error).__name__}: {' '.join(str(error).split())}", flush=True)
-
-
-if __name__ == "__main__":
-    serve(sys.argv[1])

@@ -333,7 +333,7 @@ def test_a_name_in_a_subquery_is_the_innermost_that_it_can_be(where: str, acts: 
 
 def test_a_field_of_a_struct_is_not_known_and_said() -> None:
     read = jobs(table("id int, p struct<x:int>") + "-- job: a\ndelete from t where p.x = 5;\n")
-    assert read.notes == ("«p.x = 5» is not known: each row may match it or not",)
+    assert read.notes == ("`p.x = 5` is not known: each row may match it or not",)
 
 
 def test_a_query_in_front_of_a_command_is_refused() -> None:

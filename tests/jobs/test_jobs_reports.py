@@ -55,7 +55,7 @@ def test_json_says_what_was_explored(capsys: pytest.CaptureFixture[str]) -> None
     assert found["verdict"] == "violated"
     assert found["bounds"]["rows"] == 2
     assert found["cautious"] == [
-        "the rows of the MERGE's source «changes AS s» are not known: any one row stands for them"
+        "the rows of the MERGE's source `changes AS s` are not known: any one row stands for them"
     ]
 
 

@@ -156,14 +156,23 @@ class _Run:
         return got, expected
 
     def _expected(self, got: Outcome, judged: Callable[[], Any], undo: Callable[[], None] | None = None) -> Outcome:
-        """Plain Spark's answer; what failed on the managed table while it ran may fail on local rows only if eager."""
+        """Plain Spark's answer; what failed on the managed table while it ran may fail on local rows only if eager.
+
+        A statement with two errors, one in a constant and one in a row, shows the first that is met. Spark computes
+        constants before it reads a file, but not before it reads local rows: either error is the statement's own.
+        """
         expected = outcome_of(judged)
-        if isinstance(expected, Failed) or not isinstance(got, Failed) or not _while_running(got):
+        if not isinstance(got, Failed) or not _while_running(got):
             return expected
-        if undo is not None:
+        if isinstance(expected, Failed) and self._same(got, expected):
+            return expected
+        if undo is not None and not isinstance(expected, Failed):
             undo()
         with self.judge.eager():
-            return outcome_of(judged)
+            again = outcome_of(judged)
+        if isinstance(expected, Failed) and isinstance(again, Failed):
+            return Failed((*expected.conditions, *again.conditions), f"{expected.message} or {again.message}")
+        return again
 
     def _judged(self, step: Step) -> list[Row]:
         match step:

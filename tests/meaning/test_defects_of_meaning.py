@@ -259,3 +259,14 @@ def test_m21_odd_numbers_are_counted_after_a_delete(lake: Lake, rows: Rows, name
         wanted = rows(f"select count(*) from values {kept} as v(id, c) where {predicate}")
         assert rows(f"select count(*) from {name} where {predicate}") == wanted, predicate
         assert rows(f"select count(id) from {name} where {predicate}") == wanted, predicate
+
+
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_a_value_that_nobody_stores_is_never_computed(lake: Lake, rows: Rows, name: str, mode: str) -> None:
+    make(lake, name, "id int, y decimal(9,2)", "values (4, 5)", rest=f"tblproperties ('write.update.mode' = '{mode}')")
+    lake.sql(f"update {name} set y = 9007199254740993.0 where id = 5")
+    lake.sql(f"update {name} set y = id / (1 - 1) where id % 5 = 0")
+    lake.sql(f"merge into {name} t using (select 5 id) s on s.id = t.id when matched then update set y = 1 / 0")
+    assert rows(f"select * from {name}") == [(4, 5)]
+    with pytest.raises(LakeproofError, match="due to an overflow"):
+        lake.sql(f"update {name} set y = 9007199254740993.0 where id = 4")

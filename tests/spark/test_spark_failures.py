@@ -120,3 +120,29 @@ def test_sessions_that_cannot_work_are_refused() -> None:
 
     with pytest.raises(InvalidInput, match="Spark Connect"):
         connect(Connect(), catalog="memory:")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "partition", "value", "limit"),
+    [
+        ("int", "truncate(10, c)", "-2147483648", "least of its type"),
+        ("bigint", "truncate(10, c)", "-9223372036854775808L", "least of its type"),
+        ("decimal(9,2)", "truncate(10, c)", "-9999999.99", "one digit more"),
+        ("date", "c", "date'+10000-01-01'", "year 9999"),
+        ("timestamp", "days(c)", "timestamp'+10001-01-01 00:00:00'", "year 9999"),
+    ],
+)
+def test_a_partition_that_cannot_be_written_down_says_which_limit_it_met(
+    lake: Lake, name: str, kind: str, partition: str, value: str, limit: str
+) -> None:
+    lake.sql(f"create table {name} (c {kind}) using iceberg partitioned by ({partition})")
+    with pytest.raises(InvalidInput, match="beyond what the table's metadata can hold") as caught:
+        lake.sql(f"insert into {name} values ({value})")
+    assert limit in caught.value.hint
+    lake.sql(f"drop table {name}")
+
+
+def test_the_months_after_the_year_9999_are_counted(lake: Lake, rows: Rows, name: str) -> None:
+    lake.sql(f"create table {name} (c date) using iceberg partitioned by (months(c))")
+    lake.sql(f"insert into {name} values (date'+10000-01-01'), (date'2026-01-01')")
+    assert rows(f"select cast(c as string) from {name} where c > date'9999-12-31'") == [("+10000-01-01",)]

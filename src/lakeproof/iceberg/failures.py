@@ -32,6 +32,7 @@ from lakeproof.errors import CommitRejected, CommitUnknown, InvalidInput, Unavai
 
 _NOT_NOW = (ServerError, ServiceUnavailableError, TooManyRequestsError)
 _TURNED_DOWN = (BadRequestError, ForbiddenError, UnauthorizedError, NoSuchTableError, NoSuchNamespaceError)
+_TOO_LONG = "precision of value is greater than precision of type"
 _SQLITE_OUTAGES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
 
 
@@ -47,11 +48,7 @@ def spoken(place: str) -> Iterator[None]:
             _first_line(error), place=place, hint="choose another name, or say `if not exists`"
         ) from error
     except (OverflowError, struct.error) as error:
-        raise InvalidInput(
-            f"a value is beyond what the table's metadata can hold: {_first_line(error)}",
-            place=place,
-            hint="partition by another column or transform: PyIceberg's dates end with the year 9999",
-        ) from error
+        raise _beyond(error, place) from error
     except PermissionError as error:
         raise InvalidInput(f"no permission: {_first_line(error)}", place=place, hint="check the warehouse") from error
     except FileNotFoundError as error:
@@ -81,7 +78,24 @@ def spoken(place: str) -> Iterator[None]:
         hint = "try later, or check the warehouse"
         raise Unavailable(f"the storage does not answer: {_first_line(error)}", place=place, hint=hint) from error
     except (SQLAlchemyError, RESTError, ValueError, NotImplementedError, pa.ArrowException) as error:
+        if _TOO_LONG in str(error):
+            raise _beyond(error, place) from error
         raise InvalidInput(_first_line(error), place=place) from error
+
+
+def _beyond(error: Exception, place: str) -> InvalidInput:
+    """A partition's value, or a bound of a file, that cannot be written down; which limit it is, the error tells."""
+    if isinstance(error, struct.error):
+        limit = "a truncated number falls below the least of its type"
+    elif _TOO_LONG in str(error) or "int too big" in str(error):
+        limit = "a truncated decimal needs one digit more than its type has"
+    else:
+        limit = "PyIceberg's dates reach from the year 1 to the year 9999"
+    return InvalidInput(
+        f"a value is beyond what the table's metadata can hold: {_first_line(error)}",
+        place=place,
+        hint=f"partition by another column or transform: {limit}",
+    )
 
 
 def _is_outage(error: OperationalError) -> bool:

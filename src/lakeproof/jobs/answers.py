@@ -109,7 +109,7 @@ def _states(parts: list[Part]) -> int:
 
 
 def _no_violation(jobs: Jobs, policy: Policy, parts: list[Part], limits: Limits) -> Verdict:
-    """«holds», or «unknown» with every reason why not."""
+    """`Holds`, or `Unknown` with every reason why not."""
     cuts = [part.explored.found.cut for part in parts if part.explored.found.cut]
     why = [*(text for part in parts for text in part.ready.cut), *cuts, *jobs.open]
     for part in parts:

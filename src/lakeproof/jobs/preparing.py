@@ -63,7 +63,7 @@ def prepared(jobs: Jobs) -> Prepared:
     for number, (made, each) in enumerate(zip(statements, hidden, strict=True)):
         some = list(islice(_runs(number, made, each, columns, witnesses, watching, jobs), MOST_RUNS + 1))
         if len(some) > MOST_RUNS:
-            cut.append(f"only {MOST_RUNS} of the source rows and unknown values of «{made.text}» were tried")
+            cut.append(f"only {MOST_RUNS} of the source rows and unknown values of `{made.text}` were tried")
         every.append(some[:MOST_RUNS])
     looks = {table.name: Look(table, columns, watching, every) for table in jobs.tables}
     for name, look in looks.items():

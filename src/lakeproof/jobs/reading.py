@@ -57,7 +57,7 @@ class ReadJob(NamedTuple):
 
 
 class Jobs(NamedTuple):
-    """A jobs file, understood. `notes`: what is taken cautiously. `open`: why no verdict on it can be «holds»."""
+    """A jobs file, understood. `notes`: what is taken cautiously. `open`: why no verdict on it can be "holds"."""
 
     name: str
     tables: tuple[JobTable, ...]

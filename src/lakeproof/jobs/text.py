@@ -50,7 +50,7 @@ def taken_apart(text: str, *, name: str) -> JobsText:
         if found:
             heads.append((number, *_head(found, f"{name}:{number}")))
     if not heads:
-        raise InvalidInput("The file has no job", place=f"{name}:1", hint="put «-- job: NAME» before its statements")
+        raise InvalidInput("The file has no job", place=f"{name}:1", hint="put `-- job: NAME` before its statements")
     ends = [number for number, _, _ in heads[1:]] + [len(lines) + 1]
     setup = _statements(lines, 1, heads[0][0], name)
     jobs = tuple(
@@ -64,7 +64,7 @@ def taken_apart(text: str, *, name: str) -> JobsText:
 def _head(found: re.Match[str], place: str) -> tuple[str, int]:
     rest = _TIMES.match(found["rest"])
     if not found["name"] or not rest:
-        raise InvalidInput("A job is «-- job: NAME» or «-- job: NAME times=N»", place=place)
+        raise InvalidInput("A job is `-- job: NAME` or `-- job: NAME times=N`", place=place)
     times = int(rest["times"] or 1)
     if times < 1:
         raise InvalidInput("times must be at least 1", place=place)

@@ -54,7 +54,7 @@ def described(error: sqlglot.errors.ParseError) -> str:
     if not error.errors:
         return str(error)
     first = error.errors[0]
-    near = f"{first.get('start_context') or ''}»{first.get('highlight') or ''}«{first.get('end_context') or ''}"
+    near = f"{first.get('start_context') or ''}>{first.get('highlight') or ''}<{first.get('end_context') or ''}"
     return f"{first.get('description', 'unexpected text').rstrip('.')}, near {near.strip()[-80:]}"
 
 

@@ -75,7 +75,7 @@ class _Reader:
         made = self.statement(node)
         notes = {**self.notes, **dict.fromkeys(_unknown_notes(made))}
         unread = tuple(
-            f"«{text}» reads {', '.join(tables)} and has no exact meaning here"
+            f"`{text}` reads {', '.join(tables)} and has no exact meaning here"
             for text, tables in self.names.read_unknown.items()
         )
         reads = tuple(name for names in self.names.read_unknown.values() for name in names)
@@ -255,10 +255,10 @@ class _Reader:
         """An INSERT from a source that nobody knows: any one row, or none."""
         text = node.sql(dialect="spark") if node is not None else "its source"
         read = [t.name.lower() for t in node.find_all(exp.Table) if t.name.lower() in self.tables] if node else []
-        self.notes[f"the rows of «{text}» are not known: any one row stands for them"] = None
+        self.notes[f"the rows of `{text}` are not known: any one row stands for them"] = None
         self.enter(Relation(SOURCE, "", "", {}, free=True))
-        outputs = tuple(Unknown(f"{name} of «{text}»", (), kind) for name, kind in wanted)
-        left = (f"«{text}» reads {', '.join(dict.fromkeys(read))} and has no exact meaning here",) if read else ()
+        outputs = tuple(Unknown(f"{name} of `{text}`", (), kind) for name, kind in wanted)
+        left = (f"`{text}` reads {', '.join(dict.fromkeys(read))} and has no exact meaning here",) if read else ()
         return JobStatement(
             Command.INSERT,
             target.table,
@@ -287,9 +287,9 @@ class _Reader:
         read: list[str] = []
         if source.free:
             said = using.sql(dialect="spark")
-            self.notes[f"the rows of the MERGE's source «{said}» are not known: any one row stands for them"] = None
+            self.notes[f"the rows of the MERGE's source `{said}` are not known: any one row stands for them"] = None
             read = [one.name.lower() for one in using.find_all(exp.Table) if one.name.lower() in self.tables]
-            left = (f"«{said}» reads {', '.join(dict.fromkeys(read))} and has no exact meaning here",) if read else ()
+            left = (f"`{said}` reads {', '.join(dict.fromkeys(read))} and has no exact meaning here",) if read else ()
         return JobStatement(
             Command.MERGE, target.table, "", source=rows, on=on, clauses=clauses, open=left, reads=tuple(read)
         )
@@ -416,9 +416,9 @@ def _unknown_notes(made: JobStatement) -> list[str]:
     """What is said of each unknown part."""
     found = []
     for node in nodes_of(made):
-        if isinstance(node, Unknown) and " of «" not in node.text:
+        if isinstance(node, Unknown) and " of `" not in node.text:
             if node.kind == "boolean":
-                found.append(f"«{node.text}» is not known: each row may match it or not")
+                found.append(f"`{node.text}` is not known: each row may match it or not")
             else:
-                found.append(f"the value of «{node.text}» is not known: it may be any")
+                found.append(f"the value of `{node.text}` is not known: it may be any")
     return found

@@ -2,7 +2,7 @@
 
 INSERT (VALUES, SELECT from the same table), UPDATE, DELETE (with EXISTS on the same table), MERGE, INSERT OVERWRITE and
 CALL system.rewrite_data_files. What has no exact meaning here is refused with the reason, or, with a `Caution`, taken
-as «it may be anything» and noted.
+as "it may be anything" and noted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lakeproof.sql.predicates import NOT_LITERAL, literal_value, parsed_expressi
 
 
 class Caution:
-    """Collects what is taken as «it may be anything»."""
+    """Collects what is taken as "it may be anything"."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -102,7 +102,7 @@ class _Reader:
         text = source.sql(dialect="spark") if source is not None else "its source"
         self.unclear(
             "Only VALUES, or INSERT INTO … SELECT from the same table, has an exact meaning here",
-            f"the rows of «{text}» are not known: one row with any values stands for them",
+            f"the rows of `{text}` are not known: one row with any values stands for them",
         )
         row = tuple(fixed.get(name, ANYTHING) for name in self.columns)
         return RowCommand(kind, where, rows=(row,))
@@ -111,7 +111,7 @@ class _Reader:
         values = [literal_value(one) for one in (node.expressions or [node])]
         if any(value is NOT_LITERAL for value in values):
             problem = f"VALUES may hold literals only, not {node.sql(dialect='spark')}"
-            self.unclear(problem, f"a value in «{node.sql(dialect='spark')}» is not known: it may be any")
+            self.unclear(problem, f"a value in `{node.sql(dialect='spark')}` is not known: it may be any")
             values = [ANYTHING if value is NOT_LITERAL else value for value in values]
         if len(values) != len(named):
             raise InvalidInput(f"The table has {len(named)} columns to fill, VALUES gives {len(values)}")
@@ -154,14 +154,14 @@ class _Reader:
             else:
                 text = one.sql(dialect="spark")
                 problem = "Only [NOT] EXISTS (SELECT … from the same table) is understood as a subquery here"
-                self.unclear(problem, f"«{text}» reads something else: each row may match it or not")
+                self.unclear(problem, f"`{text}` reads something else: each row may match it or not")
                 parts.append(Opaque(text))
         return all_of(parts), tuple(guards)
 
     def condition(self, node: exp.Expr) -> Expression:
         found = predicate(node)
         for text in opaque_parts(found):
-            self.unclear(f"{text} has no exact meaning here", f"«{text}» is not known: each row may match it or not")
+            self.unclear(f"{text} has no exact meaning here", f"`{text}` is not known: each row may match it or not")
         return bound(found, (*self.columns, *self.source), case_sensitive=False)
 
     def is_own(self, query: exp.Expr) -> bool:
@@ -194,7 +194,7 @@ class _Reader:
                 return base._replace(plus=base.plus + (plus if isinstance(node, exp.Add) else -plus))
         text = node.sql(dialect="spark")
         hint = "use a literal, a column, or a column plus a number"
-        self.unclear(f"{text} has no exact meaning here", f"the value of «{text}» is not known: it may be any", hint)
+        self.unclear(f"{text} has no exact meaning here", f"the value of `{text}` is not known: it may be any", hint)
         return Term(ANYTHING)
 
     def known(self, name: str, columns: tuple[str, ...] | None = None) -> str:
@@ -219,7 +219,7 @@ class _Reader:
             text = using.sql(dialect="spark")
             self.unclear(
                 problem,
-                f"the rows of the MERGE's source «{text}» are not known: it may be any one row",
+                f"the rows of the MERGE's source `{text}` are not known: it may be any one row",
                 "name its columns",
             )
             self.source = self.columns

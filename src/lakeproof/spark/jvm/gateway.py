@@ -31,6 +31,7 @@ SOURCES = "org.apache.spark.sql.execution.datasources."
 # A longer text makes py4j's reader run out of memory; about 20,000 files.
 _LONGEST_BY_SOCKET = 5_000_000
 _DEEPEST_CAUSE = 30
+SEPARATOR = "\x00\x01\x00"
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _T = TypeVar("_T")
 
@@ -70,6 +71,10 @@ class Gateway:
         """The Scala object of that name."""
         return self.once(f"{name} module", lambda: getattr(self.named(name + "$"), "MODULE$"))
 
+    def static(self, class_name: str, method: str) -> Any:
+        """A static method of a Java class: py4j asks the JVM for it each time that it is named."""
+        return self.once(f"{class_name} {method}", lambda: getattr(self.named(class_name), method))
+
     def class_of(self, name: str) -> Any:
         """The `java.lang.Class` of that name."""
         if name not in self._classes:
@@ -82,10 +87,10 @@ class Gateway:
 
     def sequence(self, items: Iterable[Any]) -> Any:
         """A Scala Seq."""
-        built = self.jvm.java.util.ArrayList()
+        built = self.named("java.util.ArrayList")()
         for item in items:
             built.add(item)
-        return self.jvm.PythonUtils.toSeq(built)
+        return self.static("org.apache.spark.api.python.PythonUtils", "toSeq")(built)
 
     def one(self, item: Any) -> Any:
         """A Scala Seq of one item."""
@@ -139,6 +144,12 @@ class Gateway:
     def none(self) -> Any:
         """Scala's None."""
         return self.once("none", lambda: self.jvm.scala.Option.empty())
+
+    @property
+    def no_columns(self) -> DataFrame:
+        """No rows of no columns."""
+        made = self.once("no columns", lambda: self.spark.range(0).select()._jdf)
+        return DataFrame(made, self.spark)
 
     @property
     def session_catalog(self) -> Any:
@@ -209,6 +220,11 @@ class Gateway:
         rows.addAbstractTypeMapping(self.class_of(row), self.class_of(plain_row))
         mapper.registerModule(rows)
         return mapper
+
+
+def texts_of(sequence: Any) -> list[str]:
+    """The items of a Scala Seq of texts that is not empty, in one call."""
+    return str(sequence.mkString(SEPARATOR)).split(SEPARATOR)
 
 
 def items_of(sequence: Any) -> Iterator[Any]:

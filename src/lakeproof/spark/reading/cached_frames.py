@@ -22,7 +22,8 @@ _EXECUTION = "org.apache.spark.sql.execution."
 
 def follow_tables(engine: Engine) -> None:
     """Cached DataFrames of managed tables hold what those tables hold now."""
-    manager = engine.gateway.session.sharedState().cacheManager()
+    gateway = engine.gateway
+    manager = gateway.once("cache manager", lambda: gateway.session.sharedState().cacheManager())
     if not manager.isEmpty():
         _Cached(engine, manager).refresh()
 

@@ -27,13 +27,12 @@ from lakeproof.filters import (
     any_of,
 )
 from lakeproof.format import Value
-from lakeproof.spark.jvm.gateway import CATALYST, Gateway
+from lakeproof.spark.jvm.gateway import CATALYST, Gateway, texts_of
 
 _EPOCH = dt.datetime(1970, 1, 1)
 _SIGNS = {"EqualTo": "=", "LessThan": "<", "LessThanOrEqual": "<=", "GreaterThan": ">", "GreaterThanOrEqual": ">="}
 _MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE = {"=": "!=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-_SEPARATOR = "\x00\x01\x00"
 
 
 class Untranslatable(Exception):
@@ -87,6 +86,19 @@ def tree_of(expression: Any) -> Node:
 def trees_of(gateway: Gateway, expressions: Any) -> list[Node]:
     """The trees of a Scala Seq of expressions, all in one call: each call to the JVM has its price."""
     return tree_of(gateway.module(f"{CATALYST}expressions.CreateArray").apply(expressions)).children
+
+
+def conjuncts_of(condition: Any) -> list[Node]:
+    """The trees of the parts that AND joins in a JVM expression."""
+    return list(_parts(tree_of(condition)))
+
+
+def _parts(tree: Node) -> Iterator[Node]:
+    if tree.kind != "And":
+        yield tree
+        return
+    for child in tree.children:
+        yield from _parts(child)
 
 
 def translated(trees: Iterable[Node], columns: Mapping[str, str]) -> Translation:
@@ -248,7 +260,7 @@ def _values_of_set(node: Node) -> list[Any]:
     """The values of an IN of more than ten, which the JSON leaves out; all come in one call."""
     kind = _type_of(node.children[0])
     found = node.in_jvm().hset()
-    texts = str(found.mkString(_SEPARATOR)).split(_SEPARATOR)
+    texts = texts_of(found)
     if len(texts) != found.size() or kind == "binary" or "null" in texts:
         raise Untranslatable("set")
     if kind == "date":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame
@@ -13,6 +14,9 @@ from lakeproof.spark.reading.catalyst import Node, Untranslatable, column_name, 
 from lakeproof.spark.reading.file_index import ScanSource
 from lakeproof.spark.row_level.scan_filters import scan_and_filter
 
+# A plan that was not optimized, has no groups (they would come first) and counts: there is nothing to make simpler.
+_COUNTS_ALL = re.compile(r"Aggregate \[count\(1\) AS [^#,\[\]]*#\d+L\]$", re.MULTILINE)
+
 
 class Aggregate(NamedTuple):
     """`count` of all rows (no column), or `min` or `max` of a column."""
@@ -21,18 +25,27 @@ class Aggregate(NamedTuple):
     column: str | None = None
 
 
-def answered(engine: Engine, rows: DataFrame) -> tuple[Any, ...] | None:
+class Answer(NamedTuple):
+    """The one row of a query, and the attributes of its plan that name it."""
+
+    values: tuple[Any, ...]
+    columns: Any
+    only_counts: bool
+
+
+def answered(engine: Engine, rows: DataFrame) -> Answer | None:
     """The row of a query that only counts a managed table, or asks for ends of its columns; `None`: read the rows."""
     execution = rows._jdf.queryExecution()
-    plan = execution.analyzed()
-    if plan.nodeName() != "Aggregate":
+    analyzed = plan = execution.analyzed()
+    told = str(plan.toString())
+    if not told.startswith("Aggregate ["):
         return None
-    found = scan_and_filter(engine, plan.child()) if _is_plain(plan) else None
+    found = scan_and_filter(engine, plan.child()) if _COUNTS_ALL.match(told) and "Filter" not in told else None
     if found is None:  # the optimizer folds constants, unwraps casts and drops what says nothing
         plan = execution.optimizedPlan()
         found = scan_and_filter(engine, plan.child()) if plan.nodeName() == "Aggregate" else None
-    if found is None or not plan.groupingExpressions().isEmpty():
-        return None
+        if found is None or not plan.groupingExpressions().isEmpty():
+            return None
     source, where = found
     if not source.at_head or source.snapshot_id is None:
         return None  # an older snapshot is planned with its own schema, and may name its columns in another way
@@ -48,13 +61,7 @@ def answered(engine: Engine, rows: DataFrame) -> tuple[Any, ...] | None:
         if value is None:
             return None
         values.append(value[0] if isinstance(value, tuple) else value)
-    return tuple(values)
-
-
-def _is_plain(plan: Any) -> bool:
-    """Whether a plan that was not optimized counts a whole table: then there is nothing to be made simpler."""
-    asked = plan.aggregateExpressions()
-    return asked.size() == 1 and str(asked.head()).startswith("count(1) AS ") and "Filter" not in str(plan)
+    return Answer(tuple(values), analyzed.output(), all(one.column is None for one in wanted))
 
 
 def _end(source: ScanSource, asked: Aggregate) -> tuple[Any] | None:

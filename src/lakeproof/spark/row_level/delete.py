@@ -35,7 +35,7 @@ def _whole_files(engine: Engine, table: Table, parsed: ParsedCommand) -> Effect 
     scan = engine.shape(table)
     condition = meaning_on(engine, table, scan.rows, parsed).condition
     hit = scan.rows if condition is None else scan.rows.filter(condition)
-    chosen = exact_filter(engine.gateway, scan.source, hit._jdf.queryExecution().optimizedPlan())
+    chosen = exact_filter(scan.source, hit._jdf.queryExecution().optimizedPlan())
     found = None if chosen is None else whole_files(table, chosen)
     if chosen is None or found is None or found.partial:
         return None

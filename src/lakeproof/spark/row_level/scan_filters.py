@@ -35,7 +35,7 @@ from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.tables.column_dependencies import infer, table_dependencies
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm.gateway import CATALYST, Gateway, items_of
-from lakeproof.spark.reading.catalyst import Node, Translation, trees_of
+from lakeproof.spark.reading.catalyst import Node, Translation, conjuncts_of, trees_of
 from lakeproof.spark.reading.columns import named_column
 from lakeproof.spark.reading.deletes import HIDDEN
 from lakeproof.spark.reading.file_index import ScanSource
@@ -103,53 +103,55 @@ def filter_from_text(engine: Engine, table: Table, text: str) -> Translation:
     """A condition of SQL on the table's rows, as Spark reads it: exact where it is all that the filter says."""
     scan = engine.scan(table)
     rows = scan.rows.filter(F.expr(text))
-    exact = exact_filter(engine.gateway, scan.source, rows._jdf.queryExecution().optimizedPlan())
+    exact = exact_filter(scan.source, rows._jdf.queryExecution().optimizedPlan())
     return Translation(any_of(asked(engine, table, rows).reads), False) if exact is None else Translation(exact, True)
 
 
 class _OneScan(NamedTuple):
-    """The managed scan below projections and filters (`None`: none), its filters, and whether nothing can match."""
+    """The managed scan below projections and filters (`None`: none), their conditions, whether nothing can match."""
 
     key: str | None
-    conjuncts: list[Any]
+    conditions: list[Any]
     is_empty: bool = False
 
 
 def _one_scan(plan: Any) -> _OneScan:
-    conjuncts: list[Any] = []
+    conditions: list[Any] = []
     while (kind := plan.nodeName()) in _AROUND:
         if kind == "Filter":
-            conjuncts += _all_conjuncts(plan.condition())
+            conditions.append(plan.condition())
         plan = plan.child()
     if kind == "LocalRelation":  # the optimizer found that no row can match
-        return _OneScan(None, conjuncts, bool(plan.data().isEmpty()))
-    location = str(plan.relation().location().toString()) if kind == "LogicalRelation" and _is_files(plan) else ""
-    return _OneScan(location.removeprefix(_OURS) if location.startswith(_OURS) else None, conjuncts)
+        return _OneScan(None, conditions, bool(plan.data().isEmpty()))
+    location = _location(plan.relation()) if kind == "LogicalRelation" else ""
+    return _OneScan(location.removeprefix(_OURS) if location.startswith(_OURS) else None, conditions)
 
 
-def _is_files(plan: Any) -> bool:
-    return bool(plan.relation().getClass().getSimpleName() == "HadoopFsRelation")
+def _location(relation: Any) -> str:
+    """Where the files of a relation come from; nowhere, if it is not one of files."""
+    is_files = relation.getClass().getSimpleName() == "HadoopFsRelation"
+    return str(relation.location().toString()) if is_files else ""
 
 
-def exact_filter(gateway: Gateway, source: ScanSource, plan: Any) -> Expression | None:
+def exact_filter(source: ScanSource, plan: Any) -> Expression | None:
     """The filter that an optimized plan puts on one scan of `source`, and nothing else; `None`: it does more."""
     found = _one_scan(plan)
     if found.is_empty:
         return NEVER
-    return _exact(gateway, source, found.conjuncts) if found.key == source.key else None
+    return _exact(source, found.conditions) if found.key == source.key else None
 
 
 def scan_and_filter(engine: Engine, plan: Any) -> tuple[ScanSource, Expression] | None:
     """The one managed scan of an optimized plan and its exact filter; `None`: there is more, or it is not exact."""
     found = _one_scan(plan)
     source = None if found.key is None else engine.scans.sources.get(found.key)
-    said = None if source is None else _exact(engine.gateway, source, found.conjuncts)
+    said = None if source is None else _exact(source, found.conditions)
     return None if source is None or said is None else (source, said)
 
 
-def _exact(gateway: Gateway, source: ScanSource, conjuncts: list[Any]) -> Expression | None:
-    trees = trees_of(gateway, gateway.sequence(conjuncts)) if conjuncts else []
-    said = source.translated(tree for tree in trees if not _is_own(tree))
+def _exact(source: ScanSource, conditions: list[Any]) -> Expression | None:
+    trees = [tree for condition in conditions for tree in conjuncts_of(condition) if not _is_own(tree)]
+    said = source.translated(trees)
     return _shortened(said.filter) if said.exact else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from lakeproof.commit import Command, Policy
@@ -9,7 +10,7 @@ from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.row_level.effect import Effect, amount_read, rows_read, wanted_by
 from lakeproof.spark.row_level.new_rows import FATE, WRITTEN, take
-from lakeproof.spark.row_level.row_positions import PLACE, placed_scan
+from lakeproof.spark.row_level.row_positions import PLACE, PlacedScan, placed_scan
 from lakeproof.spark.row_level.scan_filters import asked
 from lakeproof.spark.row_level.target import meaning_on
 from lakeproof.spark.statements.analysis import ParsedCommand
@@ -20,11 +21,20 @@ def update_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: P
     scan = placed_scan(engine, table)
     meant = meaning_on(engine, table, scan.rows, parsed)
     hit = scan.rows if meant.condition is None else scan.rows.filter(meant.condition)
-    names = [field.name for field in table.schema().fields]
-    values = [value.alias(name) for name, value in zip(names, meant.values, strict=True)]
+    new_values = zip(table.schema().fields, meant.values, strict=True)
+    values = [_only_where_found(scan, value).alias(field.name) for field, value in new_values]
     new = hit.select(*values, scan.rows[PLACE], F.lit(WRITTEN).alias(FATE))
     said = asked(engine, table, new, scan.files)
     taken = take(engine, table, new, read=amount_read(scan, said))
     targets = scan.found(taken.places[WRITTEN])
     reads = rows_read(scan, said, targets) if targets else {}
     return Effect(targets, taken.new, reads, wanted_by(said, Command.UPDATE, policy))
+
+
+def _only_where_found(scan: PlacedScan, value: Column) -> Column:
+    """The value inside a condition that every row meets.
+
+    Spark computes constants before it reads a row, unless they stand in a branch: an UPDATE that finds no row must not
+    fail over a value that nobody would have stored.
+    """
+    return F.when(scan.rows[PLACE].isNotNull(), value)

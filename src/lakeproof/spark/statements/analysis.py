@@ -17,7 +17,7 @@ from pyspark.sql import types as spark
 
 from lakeproof.commit import Command
 from lakeproof.errors import InvalidInput
-from lakeproof.spark.jvm.gateway import CATALYST, Gateway, items_of
+from lakeproof.spark.jvm.gateway import CATALYST, Gateway, items_of, texts_of
 from lakeproof.sql.column_aliases import with_aliases_inside
 
 _LOGICAL = f"{CATALYST}plans.logical."
@@ -77,7 +77,6 @@ class Analyzer:
         self.gateway = gateway
         state = gateway.session.sessionState()
         self.parser, self.analyzer = state.sqlParser(), state.analyzer()
-        self.columns = gateway.named("org.apache.spark.sql.classic.ExpressionUtils")
 
     # ---- text
 
@@ -112,7 +111,8 @@ class Analyzer:
 
         A Python thread that never ran a query has none; Spark would then ask its own catalog instead of ours.
         """
-        self.gateway.named("org.apache.spark.sql.classic.SparkSession").setActiveSession(self.gateway.session)
+        sessions = "org.apache.spark.sql.classic.SparkSession"
+        self.gateway.static(sessions, "setActiveSession")(self.gateway.session)
 
     # ---- parsed plans
 
@@ -130,7 +130,7 @@ class Analyzer:
     def _name_of(self, relation: Any) -> tuple[str, ...] | None:
         while (kind := relation.nodeName()) == "SubqueryAlias":
             relation = relation.child()
-        return tuple(items_of(relation.multipartIdentifier())) if kind == "UnresolvedRelation" else None
+        return tuple(texts_of(relation.multipartIdentifier())) if kind == "UnresolvedRelation" else None
 
     # ---- meaning
 
@@ -167,7 +167,7 @@ class Analyzer:
 
     def column(self, expression: Any) -> Column:
         """A Catalyst expression as a Column."""
-        return Column(self.columns.column(expression))
+        return Column(self.gateway.static("org.apache.spark.sql.classic.ExpressionUtils", "column")(expression))
 
     def _optional(self, expression: Any) -> Column | None:
         return self.column(expression.get()) if expression.isDefined() else None
@@ -179,9 +179,8 @@ class Analyzer:
             own = scan.output().take(len(target.columns.fields))
             shown = self.gateway.module(f"{_LOGICAL}Project").apply(own, scan)
             return self.gateway.module(f"{_LOGICAL}SubqueryAlias").apply(self.gateway.sequence(target.name), shown)
-        children = list(items_of(plan.children()))
-        children[0] = self._with_target(children[0], target)
-        return plan.withNewChildren(self.gateway.sequence(children))
+        children = plan.children()
+        return plan.withNewChildren(children.updated(0, self._with_target(children.apply(0), target)))
 
     def _check(self, analyzed: Any, command: Any, kind: Command) -> None:
         """Spark's own errors: unresolved and ambiguous names, wrong types, aggregates in WHERE.

@@ -25,7 +25,7 @@ from lakeproof.spark.row_level.target import analyzer_of
 from lakeproof.spark.statements import ddl, shows
 from lakeproof.spark.statements.analysis import Analyzer, Arguments, ParsedCommand, ParsedInsert
 from lakeproof.spark.statements.instants import epoch_millis
-from lakeproof.spark.statements.local_rows import local_rows, texts
+from lakeproof.spark.statements.local_rows import local_rows, row_of_longs, texts
 from lakeproof.spark.statements.names import (
     is_known,
     managed,
@@ -169,7 +169,7 @@ class Runner:
 
     def nothing(self) -> DataFrame:
         """The result of a command: no rows of no columns."""
-        return self.engine.gateway.spark.range(0).select()
+        return self.engine.gateway.no_columns
 
     def _spark_create(self, made: s.CreateTable) -> DataFrame:
         if managed(self.engine, made.table) is not None:
@@ -206,5 +206,9 @@ class Runner:
         if _OPTIONS.search(text):
             refuse_options_in(text, lambda name: managed(self.engine, name) is not None)
         rows = self._sql(text, args)
-        values = answered(self.engine, rows) if _AGGREGATES.search(text) else None
-        return rows if values is None else local_rows(self.engine.gateway.spark, [values], rows.schema)
+        answer = answered(self.engine, rows) if _AGGREGATES.search(text) else None
+        if answer is None:
+            return rows
+        if answer.only_counts:
+            return row_of_longs(self.engine.gateway, answer.columns, answer.values)
+        return local_rows(self.engine.gateway.spark, [answer.values], rows.schema)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,22 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark
 from pyspark.sql.pandas.types import to_arrow_schema
+
+from lakeproof.spark.jvm.gateway import CATALYST, Gateway
+
+
+def row_of_longs(gateway: Gateway, columns: Any, values: Sequence[int]) -> DataFrame:
+    """One row of bigints under these attributes of a plan; Arrow would ask the JVM five times as often."""
+    longs = gateway.once("reader of longs", lambda: _reader_of_longs(gateway)).readValue(json.dumps(list(values)))
+    row = gateway.static("org.apache.spark.sql.RowFactory", "create")(longs)
+    relation = gateway.module(f"{CATALYST}plans.logical.LocalRelation")
+    return gateway.dataframe(relation.fromExternalRows(columns, gateway.one(row)))
+
+
+def _reader_of_longs(gateway: Gateway) -> Any:
+    """Reads JSON; py4j itself would hand over a small number as a Java int."""
+    feature = gateway.enum("com.fasterxml.jackson.databind.DeserializationFeature", "USE_LONG_FOR_INTS")
+    return getattr(gateway.mapper.readerFor(gateway.class_of("[Ljava.lang.Object;")), "with")(feature)
 
 
 def local_rows(session: SparkSession, rows: Sequence[Sequence[Any]], schema: spark.StructType) -> DataFrame:

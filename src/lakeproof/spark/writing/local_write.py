@@ -72,9 +72,13 @@ def local_files(gateway: Gateway, table: iceberg.Table, rows: DataFrame, folder:
     found = [_values(data.apply(number).toSeq(schema), columns) for number in range(count)]
     if not all(_is_plain(row, columns.fields) for row in found):
         return None
+    try:
+        groups = _by_partition(table, columns.fields, found)
+    except OverflowError:  # a date that Python does not have, which Spark may well count the months of
+        return None
     return [
         _written(table, partition, group, f"{folder}/{number:05}.parquet", codec)
-        for number, (partition, group) in enumerate(_by_partition(table, columns.fields, found).items())
+        for number, (partition, group) in enumerate(groups.items())
     ]
 
 
