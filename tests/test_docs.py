@@ -30,7 +30,7 @@ CODE = re.compile(r"```.*?^```|`[^`\n]*`", re.M | re.S)
 
 def pages() -> list[Path]:
     """Every page of the project that is there."""
-    found = [ROOT / "README.md", ROOT / "CHANGELOG.md"]
+    found = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
     for folder, pattern in (("docs", "*.md"), ("src", "README.md"), ("tests", "README.md"), ("benchmarks", "*.md")):
         found += sorted((ROOT / folder).rglob(pattern))
     return [page for page in found if page.exists()]
