@@ -30,7 +30,8 @@ from lakeproof.iceberg.tables.tables import (
     table_exists,
 )
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.jvm.gateway import CATALYST, CONNECTOR, JavaProxy, from_java
+from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.gateway import JavaProxy, from_java
 from lakeproof.spark.jvm.spark_types import to_iceberg_schema
 from lakeproof.spark.names_in_force import Names, names_in_force
 from lakeproof.spark.reading.scan import described_table
@@ -46,8 +47,8 @@ def install(engine: Engine) -> SessionCatalog:
     """The session asks Python for its tables from now on; a session that already does keeps one catalog."""
     gateway = engine.gateway
     manager = gateway.session.sessionState().catalogManager()
-    extended = SessionCatalog(engine, gateway.hidden_field(manager, "defaultSessionCatalog"))
-    gateway.hidden_field(manager, "catalogs").put(SESSION_CATALOG, extended)
+    extended = SessionCatalog(engine, gateway.hidden_field(manager, spark41.SESSION_CATALOG))
+    gateway.hidden_field(manager, spark41.CATALOGS).put(SESSION_CATALOG, extended)
     gateway.spark.conf.set(f"spark.sql.catalog.{SESSION_CATALOG}", "lakeproof")
     for namespace in list_namespaces(engine.catalog):  # so that USE finds those that other processes made
         if "." not in namespace and not extended.delegate.namespaceExists(gateway.strings([namespace])):
@@ -137,14 +138,14 @@ class SessionCatalog(JavaProxy):
         What tells snapshots apart stands in the place of the catalog's name: Spark calls the relation
         `spark_catalog.namespace.table` whatever that is, so that `t.id` and `namespace.t.id` mean its columns.
         """
-        plan = rows._jdf.queryExecution().analyzed()
+        plan = spark41.execution_of(rows).analyzed()
         namespace, name, unique = identifier.namespace()[0], identifier.name(), f"{UNIQUE}{key}"
-        known = self.gateway.named(f"{CATALYST}QualifiedTableName").apply(unique, namespace, name)
-        at = self.gateway.named(f"{CATALYST}TableIdentifier").apply(
+        known = self.gateway.named(spark41.QUALIFIED_TABLE_NAME).apply(unique, namespace, name)
+        at = self.gateway.named(spark41.TABLE_IDENTIFIER).apply(
             name, self.gateway.some(namespace), self.gateway.some(unique)
         )
         described = described_table(self.gateway, at, plan.schema(), self.gateway.none)
-        return _Readable(rows, known, plan, self.gateway.named(f"{CONNECTOR}catalog.V1Table")(described))
+        return _Readable(rows, known, plan, self.gateway.named(spark41.V1_TABLE)(described))
 
     def _kept(self, readable: _Readable) -> Any:
         """The plan is where Spark will look for it; it may have been thrown out since the last time."""
@@ -162,12 +163,10 @@ class SessionCatalog(JavaProxy):
         """Managed tables and Spark's own, sorted."""
         ours = _tables(self.engine, ".".join(namespace))
         theirs = list(self.delegate.listTables(namespace)) if self.delegate.namespaceExists(namespace) else []
-        kind = self.gateway.named(f"{CONNECTOR}catalog.Identifier")
+        kind = self.gateway.named(spark41.IDENTIFIER)
         known = {found.name() for found in theirs}
         added = [kind.of(namespace, name) for name in ours if name not in known]
-        return self.gateway.array(
-            f"{CONNECTOR}catalog.Identifier", sorted([*theirs, *added], key=lambda found: str(found.name()))
-        )
+        return self.gateway.array(spark41.IDENTIFIER, sorted([*theirs, *added], key=lambda found: str(found.name())))
 
     @from_java
     def createTable(self, identifier: Any, *described: Any) -> Any:
@@ -178,7 +177,7 @@ class SessionCatalog(JavaProxy):
             return self.delegate.createTable(identifier, *described)
         columns, parts = (info.columns(), info.partitions()) if len(described) == 1 else described[:2]
         if len(described) == 1:
-            columns = self.gateway.named(f"{CONNECTOR}catalog.CatalogV2Util").v2ColumnsToStructType(columns)
+            columns = self.gateway.named(spark41.CATALOG_V2_UTIL).v2ColumnsToStructType(columns)
         table = self._create(self._name(identifier), columns, parts, properties)
         return WritableTable(self.engine, table)
 
@@ -259,7 +258,7 @@ class SessionCatalog(JavaProxy):
     class Java:
         """What py4j reads."""
 
-        implements = [f"{CONNECTOR}catalog.CatalogExtension"]  # noqa: RUF012
+        implements = [spark41.CATALOG_EXTENSION]  # noqa: RUF012
 
 
 def _delegated(name: str) -> Any:

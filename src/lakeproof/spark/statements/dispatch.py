@@ -15,6 +15,7 @@ from lakeproof.iceberg.committing.whole_file_commits import delete_where
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.catalog import lowered
 from lakeproof.spark.engine import Engine
+from lakeproof.spark.jvm import spark41
 from lakeproof.spark.names_in_force import names_mean
 from lakeproof.spark.reading.cached_frames import follow_tables
 from lakeproof.spark.reading.explaining import explained
@@ -182,7 +183,7 @@ class Runner:
         """Run the INSERT that `DataFrameWriter.insertInto` means: the statement, with these rows for its query."""
         verb = "overwrite" if overwrite else "into"
         plan = self.analyzer.parsed(f"insert {verb} {name} select 1")
-        query = self.engine.gateway.one(rows._jdf.queryExecution().analyzed())
+        query = self.engine.gateway.one(spark41.execution_of(rows).analyzed())
         parsed = self.analyzer.command_of(plan.withNewChildren(query))
         assert isinstance(parsed, ParsedInsert)
         run_insert(self.engine, qualified(self.engine, name), parsed)

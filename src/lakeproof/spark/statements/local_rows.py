@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark
-from pyspark.sql.pandas.types import to_arrow_schema
+
+from lakeproof.spark.jvm.spark41 import to_arrow_schema
 
 
 def local_rows(session: SparkSession, rows: Sequence[Sequence[Any]], schema: spark.StructType) -> DataFrame:
