@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import upkeep
-from commands import removed, write
 from pyiceberg.manifest import ManifestFile
 from pyiceberg.table import Table
+from rows_in_files import removed, write
 
 from lakeproof.commit.attempt import NEXT, SETTLED, UNANSWERED, Attempt, Happened, Phase
 from lakeproof.errors import CommitUnknown, LakeproofError

@@ -18,7 +18,6 @@ from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.lru import Recent
 from lakeproof.iceberg.tables.metadata_views import view
 from lakeproof.iceberg.tables.tables import (
-    PartitionBy,
     create_namespace,
     create_table,
     drop_namespace,
@@ -36,11 +35,10 @@ from lakeproof.spark.jvm.spark_types import to_iceberg_schema
 from lakeproof.spark.names_in_force import Names, names_in_force
 from lakeproof.spark.reading.scan import described_table
 from lakeproof.spark.statements.names import UNIQUE, spelled
+from lakeproof.spark.statements.table_options import DEPENDENCIES, is_managed, lowered, partition_by, table_properties
 from lakeproof.spark.writing.writable import WritableTable
 
 SESSION_CATALOG = "spark_catalog"
-MANAGED = "addtablemanagement"
-DEPENDENCIES = "columndependencies"
 
 
 def install(engine: Engine) -> SessionCatalog:
@@ -267,37 +265,6 @@ def _delegated(name: str) -> Any:
         return getattr(self.delegate, name)(*arguments)
 
     return method
-
-
-def is_managed(provider: str, options: dict[str, str]) -> bool:
-    """Whether CREATE TABLE asks for a managed table."""
-    known = lowered(options)
-    return provider.lower() == "iceberg" or known.get(MANAGED, known.get(f"option.{MANAGED}", "")).lower() == "true"
-
-
-def lowered(options: dict[str, str]) -> dict[str, str]:
-    """Options by their names in lower case, as Spark compares them."""
-    return {name.lower().removeprefix("option."): value for name, value in options.items()}
-
-
-def table_properties(properties: dict[str, str]) -> dict[str, str]:
-    """What stays with the table of what CREATE TABLE said."""
-    told = {"provider", "location", "path", "owner", "external", "is_managed_location", MANAGED, DEPENDENCIES}
-    return {
-        name: value
-        for name, value in properties.items()
-        if not name.lower().startswith("option.") and name.lower() not in told
-    }
-
-
-def partition_by(transform: Any) -> PartitionBy:
-    """A transform of Spark's connector interface as a partition field."""
-    column = ".".join(transform.references()[0].fieldNames())
-    name = transform.name()
-    if name in ("bucket", "truncate"):
-        literals = [one for one in transform.arguments() if one.getClass().getSimpleName() == "LiteralValue"]
-        return PartitionBy(column, f"{name}[{literals[0].value()}]")
-    return PartitionBy(column, name.removesuffix("s") if name != "identity" else name)
 
 
 def _refuse_row_level(privileges: Any, name: str) -> None:

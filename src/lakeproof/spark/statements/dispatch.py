@@ -13,7 +13,6 @@ from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS
 from lakeproof.iceberg.committing.whole_file_commits import delete_where
 from lakeproof.iceberg.pyiceberg_names import Table
-from lakeproof.spark.catalog import lowered
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.names_in_force import names_mean
@@ -37,6 +36,7 @@ from lakeproof.spark.statements.names import (
 )
 from lakeproof.spark.statements.options import refuse_options_in
 from lakeproof.spark.statements.procedures import call
+from lakeproof.spark.statements.table_options import lowered
 from lakeproof.sql import parse
 from lakeproof.sql import statements as s
 from lakeproof.sql.parser import asks_for_management, target

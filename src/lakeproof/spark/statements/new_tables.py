@@ -12,13 +12,13 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from lakeproof.iceberg.tables.tables import joined_name
-from lakeproof.spark.catalog import is_managed, partition_by
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway, items_of
 from lakeproof.spark.statements.ddl import create_from_rows
 from lakeproof.spark.statements.names import qualified
 from lakeproof.spark.statements.options import reader_options
+from lakeproof.spark.statements.table_options import is_managed, partition_by
 from lakeproof.sql.statements import CreateTable, PartitionField
 
 
