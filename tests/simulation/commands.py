@@ -21,7 +21,8 @@ from lakeproof.format import Move, row_set, rows_of
 from lakeproof.iceberg.committing import whole_file_commits as operations
 from lakeproof.iceberg.committing.commit import Committed
 from lakeproof.iceberg.committing.physical import NewFiles
-from lakeproof.iceberg.committing.table_commits import commit_change, remove_files
+from lakeproof.iceberg.committing.table_access import remove_files
+from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.pyiceberg_names import DataFile, Table
 from lakeproof.iceberg.reading.delete_files import write_position_deletes
 from lakeproof.iceberg.tables import tables

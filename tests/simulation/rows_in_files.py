@@ -14,7 +14,7 @@ from pyiceberg.io.pyarrow import schema_to_pyarrow
 
 from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.iceberg.committing.footers import WrittenFile, data_files_from_footers
-from lakeproof.iceberg.committing.table_commits import remove_files
+from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.committing.values import data_file_values
 from lakeproof.iceberg.pyiceberg_names import DataFile, LongType, NestedField, Schema, Table
 from lakeproof.iceberg.reading.delete_files import deleted_positions, read_equality_deletes

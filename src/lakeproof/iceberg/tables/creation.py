@@ -33,7 +33,7 @@ from lakeproof.iceberg.committing.commit import METADATA_WRITTEN, SWAPPED, Hook,
 from lakeproof.iceberg.committing.patience import wait_ms
 from lakeproof.iceberg.committing.pointer import loaded
 from lakeproof.iceberg.committing.produce import FileChange, Producer
-from lakeproof.iceberg.committing.table_commits import remove_files
+from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.failures import spoken, swapping
 from lakeproof.iceberg.pyiceberg_private import staged_by
 from lakeproof.iceberg.reading.manifest_cache import shared_cache

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
+from lakeproof.commit.planning import run_until_done
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS
 from lakeproof.iceberg.committing.whole_file_commits import delete_where
@@ -20,7 +23,7 @@ from lakeproof.spark.reading.cached_frames import follow_tables
 from lakeproof.spark.reading.explaining import explained
 from lakeproof.spark.reading.metadata_answers import answered
 from lakeproof.spark.row_level.insert import run_insert
-from lakeproof.spark.row_level.rerun import run_row_level
+from lakeproof.spark.row_level.rerun import note_rerun, run_row_level
 from lakeproof.spark.row_level.target import analyzer_of
 from lakeproof.spark.statements import ddl, shows
 from lakeproof.spark.statements.analysis import Analyzer, Arguments, ParsedCommand, ParsedInsert
@@ -102,11 +105,15 @@ class Runner:
         name = None if parsed is None else managed_target(self.engine, parsed.target)
         if name is None or parsed is None:
             return self._sql(text, args)
-        if isinstance(parsed, ParsedInsert):
-            run_insert(self.engine, name, parsed)
-        else:
-            run_row_level(self.engine, name, parsed)
+        self._run_until_done(name, parsed)
         return self.nothing()
+
+    def _run_until_done(self, name: str, parsed: ParsedCommand | ParsedInsert) -> None:
+        """Run the command from the head until its commit stands; a commit whose answer was lost has the same id."""
+        once: Any = run_insert if isinstance(parsed, ParsedInsert) else run_row_level
+        what = f"INSERT into {name}" if isinstance(parsed, ParsedInsert) else f"{parsed.command} on {name}"
+        run = partial(once, self.engine, name, parsed, str(uuid.uuid4()))
+        run_until_done(run, partial(note_rerun, self.engine, what))
 
     def merge(self, plan: Any) -> bool:
         """Run the MERGE that `DataFrame.mergeInto` describes; false: it is not about a managed table."""
@@ -114,7 +121,7 @@ class Runner:
         name = managed_target(self.engine, parsed.target) if isinstance(parsed, ParsedCommand) else None
         if name is None or not isinstance(parsed, ParsedCommand):
             return False
-        run_row_level(self.engine, name, parsed)
+        self._run_until_done(name, parsed)
         follow_tables(self.engine)
         return True
 
@@ -186,7 +193,7 @@ class Runner:
         query = self.engine.gateway.one(spark41.execution_of(rows).analyzed())
         parsed = self.analyzer.command_of(plan.withNewChildren(query))
         assert isinstance(parsed, ParsedInsert)
-        run_insert(self.engine, qualified(self.engine, name), parsed)
+        self._run_until_done(qualified(self.engine, name), parsed)
         follow_tables(self.engine)
 
     def _explain(self, mode: str, inner: str, text: str) -> DataFrame:
