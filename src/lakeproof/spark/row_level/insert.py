@@ -73,7 +73,7 @@ def insert(engine: Engine, found: ResolvedInsert, running: Running | None = None
     refuse_staged_writes(engine, table)
     policy = engine.watch.policy_of(table)
     at_head = replaces_by_filter(_COMMANDS[type(mode)], policy, can_run_again=running is not None)
-    if not said.reads and (isinstance(mode, Append) or at_head):
+    if not said.reads and at_head:
         return engine.write(table, rows, mode)
     reads = _rows_read(engine, table, said) if said.reads else ()
     on_phase = engine.watch.on_phase
@@ -106,10 +106,15 @@ def _committed(
 def _change(engine: Engine, table: Table, said: Asked, reads: Rows, mode: WriteMode, written: Written) -> TableChange:
     head = table.current_snapshot()
     base = TableChange(
-        command=Command.INSERT_SELECT,
-        isolation=insert_isolation(table),
+        command=Command.INSERT,
         scan_snapshot=None if head is None else head.snapshot_id,
         scan_sequence_number=0 if head is None else head.sequence_number or 0,
+    )
+    if isinstance(mode, Append) and not said.reads:
+        return base
+    base = base._replace(
+        command=Command.INSERT_SELECT,
+        isolation=insert_isolation(table),
         conflict_filter=any_of(said.reads),
         reads=reads,
     )
