@@ -155,6 +155,37 @@ def test_no_import_hides_in_a_function_to_dodge_a_cycle() -> None:
     assert [each for each in hidden if folder_of(each.module) != each.place.split("/")[0]] == []
 
 
+MOST_NEEDED = 25
+
+
+def closure(module: str) -> set[str]:
+    """The modules of ours that one needs to be read with it, itself included."""
+    known = {".".join(("lakeproof", *path.relative_to(PACKAGE).with_suffix("").parts)): path for path in sources(".")}
+    known = {name.removesuffix(".__init__"): path for name, path in known.items()}
+    found, left = {module}, [module]
+    while left:
+        here = left.pop()
+        names = {each.module for each in imports(known[here])}
+        names |= {f"{each.module}.{name}" for each, name in _members(known[here])}
+        new = {name for name in names if name in known and name != "lakeproof"} - found
+        found |= new
+        left += new
+    return found
+
+
+def _members(path: Path) -> Iterator[tuple[Import, str]]:
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((Import(node.module, ""), alias.name) for alias in node.names)
+
+
+def test_the_module_that_commits_can_be_read_with_few_others() -> None:
+    found = closure("lakeproof.iceberg.committing.commit")
+    assert len(found) <= MOST_NEEDED, sorted(found)
+    assert {"lakeproof.commit.attempt", "lakeproof.commit.rows", "lakeproof.format.rows"} <= found
+    assert len(closure("lakeproof.iceberg.committing.table_commits")) > MOST_NEEDED, "the test must be able to fail"
+
+
 # ---------------------------------------------------------------- the test itself must be able to fail
 
 

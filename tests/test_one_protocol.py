@@ -30,7 +30,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "lakeproof"
 SCENARIOS = Path(__file__).parent / "scenarios"
 
 REMOVERS = {
-    "iceberg/committing/table_commits.py": "performs what commit/driver.py found removable",
+    "iceberg/committing/table_access.py": "performs what commit/driver.py found removable",
     "iceberg/committing/pointer.py": "old metadata versions, by the table's own property",
     "iceberg/upkeep/expire.py": "what expired snapshots alone needed",
     "iceberg/upkeep/orphans.py": "files that nothing references",

@@ -7,115 +7,29 @@ decides. Rows are `(id, p, v)`; the table is partitioned by `p`.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyiceberg.catalog import Catalog
-from pyiceberg.io.pyarrow import schema_to_pyarrow
+from rows_in_files import Row, Rows, Scanned, removed, scanned, write
 
 from lakeproof.commit import Command, Isolation, Mode, RunAgain, TableChange
-from lakeproof.errors import CommitConflict, InvalidInput, LakeproofError
+from lakeproof.errors import CommitConflict
 from lakeproof.filters import Compare
 from lakeproof.format import Move, row_set, rows_of
 from lakeproof.iceberg.committing import whole_file_commits as operations
 from lakeproof.iceberg.committing.commit import Committed
-from lakeproof.iceberg.committing.footers import WrittenFile, data_files_from_footers
 from lakeproof.iceberg.committing.physical import NewFiles
-from lakeproof.iceberg.committing.table_commits import commit_change, remove_files
-from lakeproof.iceberg.committing.values import data_file_values
-from lakeproof.iceberg.pyiceberg_names import DataFile, LongType, NestedField, Schema, Table
-from lakeproof.iceberg.reading.delete_files import deleted_positions, read_equality_deletes, write_position_deletes
-from lakeproof.iceberg.reading.planning import plan
+from lakeproof.iceberg.committing.table_access import remove_files
+from lakeproof.iceberg.committing.table_commits import commit_change
+from lakeproof.iceberg.pyiceberg_names import DataFile, Table
+from lakeproof.iceberg.reading.delete_files import write_position_deletes
 from lakeproof.iceberg.tables import tables
 from lakeproof.iceberg.upkeep.rewrite_manifests import rewrite_manifests
-from lakeproof.spark.writing.leftovers import removed_if_refused
 
-Row = tuple[int, int, int]
-Rows = dict[int, Row]
 OP = "simulation.op"
-SCHEMA = Schema(NestedField(1, "id", LongType()), NestedField(2, "p", LongType()), NestedField(3, "v", LongType()))
-BY_P = (tables.PartitionBy("p"),)
 MOST_RERUNS = 6
-
-
-def write(table: Table, rows: Iterable[Row]) -> list[DataFile]:
-    """Data files of the rows, one for each partition."""
-    with writing():
-        return _written(table, rows)
-
-
-def _written(table: Table, rows: Iterable[Row]) -> list[DataFile]:
-    parts: dict[int, list[Row]] = {}
-    for row in rows:
-        parts.setdefault(row[1], []).append(row)
-    written = []
-    for partition, part in parts.items():
-        path = table.location_provider().new_data_location(f"{uuid.uuid4()}.parquet")
-        columns = [pa.array(values, pa.int64()) for values in zip(*part, strict=True)]
-        arrow = pa.Table.from_arrays(columns, schema=schema_to_pyarrow(SCHEMA))
-        with table.io.new_output(path).create(overwrite=True) as stream:
-            pq.write_table(arrow, stream)
-        written.append(WrittenFile(path, (partition,), table.spec().spec_id))
-    return data_files_from_footers(table, written)
-
-
-class WriterFailed(LakeproofError):
-    """The storage did not answer to the writer itself, before it had anything to commit."""
-
-
-@contextmanager
-def writing() -> Iterator[None]:
-    """The writer's own calls, which are not the product's."""
-    try:
-        yield
-    except OSError as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise WriterFailed(str(error)) from error
-
-
-class Scanned:
-    """The rows of a snapshot with the places where they lie."""
-
-    def __init__(self, table: Table) -> None:
-        planned = plan(table)
-        self.homes = {value.path: value for value in data_file_values(table, planned.picked)}
-        self.deleted = deleted_positions(table, planned.delete_files)
-        self.equality = [row for row in planned.delete_files.to_pylist() if row["content"] == "equality"]
-        self.rows: list[tuple[str, int, Row]] = []
-        listed = planned.delete_files.to_pylist()
-        applied = planned.files["delete_files"].to_pylist()
-        for path, deletes in zip(planned.files["path"].to_pylist(), applied, strict=True):
-            gone: set[int] = set()
-            for row in (listed[number] for number in deletes if listed[number]["content"] == "equality"):
-                gone.update(read_equality_deletes(table, row["path"], row["equality_ids"])["id"].to_pylist())
-            with table.io.new_input(path).open() as stream:
-                read = pq.read_table(pa.BufferReader(stream.read()), use_threads=False)
-            dead = set(self.deleted.get(path, np.array([], np.int64)).tolist())
-            for at, row in enumerate(zip(*(read[name].to_pylist() for name in ("id", "p", "v")), strict=True)):
-                if at not in dead and row[0] not in gone:
-                    self.rows.append((path, at, row))
-
-    def found(self, key: int) -> list[tuple[str, int, Row]]:
-        return [each for each in self.rows if each[2][0] == key]
-
-
-def scanned(table: Table) -> Scanned | None:
-    """The rows; `None`: somebody expired the snapshot meanwhile, so that the head must be read anew."""
-    try:
-        with writing():
-            return Scanned(table)
-    except FileNotFoundError:
-        return None
-    except InvalidInput as error:
-        if isinstance(error.__cause__, FileNotFoundError):
-            return None
-        raise
 
 
 @dataclass
@@ -355,8 +269,3 @@ class RewriteManifests(Command_):
     def run(self, catalog: Catalog, name: str) -> Committed | None:
         rewrite_manifests(tables.load_table(catalog, name))
         return None
-
-
-def removed(table: Table, files: Iterable[DataFile]) -> Any:
-    """As a writer does it: what was certainly not committed leaves no file behind."""
-    return removed_if_refused(lambda: remove_files(table, [file.file_path for file in files]))

@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from commands import OP, Command_, Row, Rows, WriterFailed
+from commands import OP, Command_
 from memory_catalogs import Pointers, metadata_at
 from memory_store import MemoryIO, files, removed_by
 from pyiceberg.manifest import DataFileContent, ManifestEntryStatus, ManifestFile, read_manifest_list
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
+from rows_in_files import Row, Rows, WriterFailed
 from upkeep import CreateAs, Drop, EqualityDelete, Expire, RemoveOrphans, Rename, Tag
 
 from lakeproof import errors

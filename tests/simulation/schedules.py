@@ -16,12 +16,12 @@ from commands import (
     Insert,
     OverwritePartition,
     RewriteManifests,
-    Row,
     RowLevel,
 )
 from judge import Fault, Judge, Outcome
 from memory_catalogs import Database, Server
 from pyiceberg.catalog import Catalog
+from rows_in_files import Row
 from upkeep import Create, CreateAs, Drop, EqualityDelete, Expire, RemoveOrphans, Rename, SetProperty, Tag
 
 import lakeproof.iceberg.reading.manifest_cache as cache_module

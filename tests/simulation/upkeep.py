@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import clockwork
 import pyarrow as pa
 import pyarrow.parquet as pq
-from commands import BY_P, OP, SCHEMA, Command_, Row, Rows, removed, write
+from commands import OP, Command_
 from pyiceberg.catalog import Catalog
 from pyiceberg.conversions import to_bytes
 from pyiceberg.manifest import DataFileContent, FileFormat
 from pyiceberg.typedef import Record
+from rows_in_files import BY_P, SCHEMA, Row, Rows, removed, write
 
 from lakeproof.errors import CommitRejected, InvalidInput, LakeproofError
 from lakeproof.iceberg.committing.commit import Committed

@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import upkeep
-from commands import removed, write
 from pyiceberg.manifest import ManifestFile
 from pyiceberg.table import Table
+from rows_in_files import removed, write
 
 from lakeproof.commit.attempt import NEXT, SETTLED, UNANSWERED, Attempt, Happened, Phase
 from lakeproof.errors import CommitUnknown, LakeproofError
@@ -114,7 +114,7 @@ FAILED_LOOK = _next(Phase.LOOK, Happened.FAILED, Phase.ABORTED)
 LOST_IS_SETTLED: Patch = (ATTEMPT, "SETTLED", SETTLED | {Happened.LOST_SWAP})
 SENT_AGAIN = _next(Phase.SWAP, Happened.NO_ANSWER, Phase.REFRESH)
 FORGOTTEN: Patch = (ATTEMPT, "UNANSWERED", UNANSWERED - {(Phase.SWAP, Happened.NO_ANSWER)})
-KEPT_OF_LAST: Patch = ("lakeproof.iceberg.committing.table_commits.TableAccess", "named", _files_of_the_last_try)
+KEPT_OF_LAST: Patch = ("lakeproof.iceberg.committing.table_access.TableAccess", "named", _files_of_the_last_try)
 NO_CARE: Patch = (f"{COMMIT}.TableCalls", "outcome", _dropped_without_care)
 CUT_LINE: Patch = ("lakeproof.iceberg.committing.window", "written_on", _never)
 NO_TAGS_ASKED: Patch = ("lakeproof.iceberg.upkeep.expire.AssertRefs", "validate", _never)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
-from lakeproof.commit.attempt import Attempt, Happened, Phase, removable
+from lakeproof.commit.attempt import Attempt, Happened, Phase, removable, written_in_vain
 from lakeproof.errors import CommitUnknown, LakeproofError
 
 
@@ -81,6 +81,12 @@ def leave(attempt: Attempt, calls: Calls) -> None:
         if written and attempt.may_clean_up:
             named = calls.named() if attempt.phase is Phase.COMMITTED else ()
             calls.remove(removable(attempt, written, named))
+
+
+def remove_in_vain(attempt: Attempt, brought: Sequence[str], calls: Calls) -> None:
+    """Remove what the writer brought along in vain; the command is done, so a failure here leaves orphans too."""
+    with suppress(Exception):
+        calls.remove(written_in_vain(attempt, brought, calls.named()))
 
 
 def certainly_failed(error: BaseException) -> bool:

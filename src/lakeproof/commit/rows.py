@@ -129,42 +129,76 @@ def remembered(change: TableChange) -> RowMemory:
     return RowMemory(targets=change.targets, reads=change.reads)
 
 
+class Step(NamedTuple):
+    """One more unseen snapshot, what it did to rows, and which checks are asked of the change."""
+
+    change: TableChange
+    snapshot: Snapshot
+    by: Touched
+    asked: frozenset[str]
+    shape: TableShape
+
+
 def followed(
     change: TableChange, memory: RowMemory, snapshot: Snapshot, asked: frozenset[str], shape: TableShape
 ) -> RowMemory | Conflict:
     """The memory after one more unseen snapshot, or the conflict that nothing later can undo."""
-    by = touched(snapshot)
-    targets = walked(memory.targets, by)
-    conflict = target_conflict(change, targets, snapshot) if "target_rows" in asked else None
-    if conflict is None and "replaced_files" in asked:
-        conflict = replaced_conflict(change, by, snapshot)
-    if conflict:
-        return conflict
-    reads, reads_changed = memory.reads, memory.reads_changed
-    if reads:
-        read = walked(reads, by)
-        reads = read.here
-        if read.deleted or read.updated or read.lost:
-            if "rows_read" in asked:
-                return Conflict("rows_read", snapshot.snapshot_id, _files(read), _fate(read))
-            reads_changed = True
-    unseen, missed = memory.unseen, memory.missed
-    only_removes = change.command in ONLY_REMOVES
-    if "new_rows_match" in asked or (only_removes and (targets.here or targets.updated or missed is not None)):
-        unseen = _still_unseen(change, unseen, by, snapshot, shape)
-        if only_removes and change.isolation is Isolation.SNAPSHOT:
-            missed = _missed(missed, targets, unseen, by)
-            if missed is None and not targets.here:
-                unseen = ()
+    step = Step(change, snapshot, touched(snapshot), asked, shape)
+    targets = follow_targets(memory, step)
+    if isinstance(targets, Conflict):
+        return targets
+    reads = follow_reads(memory, step)
+    if isinstance(reads, Conflict):
+        return reads
+    unseen, missed = follow_unseen(memory, targets, step)
     return RowMemory(
         targets=targets.here,
-        carried=_carried(change, memory.carried, by) if change.kept else memory.carried,
-        reads=reads,
-        reads_changed=reads_changed,
+        carried=_carried(change, memory.carried, step.by) if change.kept else memory.carried,
+        reads=reads.here,
+        reads_changed=memory.reads_changed or is_changed(reads),
         restarted=memory.restarted or bool(targets.updated and (memory.reads or memory.reads_changed)),
         unseen=unseen,
         missed=missed,
     )
+
+
+def follow_targets(memory: RowMemory, step: Step) -> Walked | Conflict:
+    """The fates of the rows that the change writes, or what it may not do with them."""
+    targets = walked(memory.targets, step.by)
+    conflict = target_conflict(step.change, targets, step.snapshot) if "target_rows" in step.asked else None
+    if conflict is None and "replaced_files" in step.asked:
+        conflict = replaced_conflict(step.change, step.by, step.snapshot)
+    return conflict or targets
+
+
+def follow_reads(memory: RowMemory, step: Step) -> Walked | Conflict:
+    """The fates of the rows that the change only reads; where that is asked, a row of them that changed."""
+    reads = walked(memory.reads, step.by)
+    if is_changed(reads) and "rows_read" in step.asked:
+        return Conflict("rows_read", step.snapshot.snapshot_id, _files(reads), _fate(reads))
+    return reads
+
+
+def follow_unseen(memory: RowMemory, targets: Walked, step: Step) -> tuple[Rows, frozenset[Rows] | None]:
+    """Rows added since the scan that the change would have read, and what a DELETE would have hit (`missed`).
+
+    Somebody must ask for them: the check of new rows, or a command that only removes and still has a row to remove, or
+    one whose row was updated.
+    """
+    removes = step.change.command in ONLY_REMOVES
+    wanted = removes and (targets.here or targets.updated or memory.missed is not None)
+    if "new_rows_match" not in step.asked and not wanted:
+        return memory.unseen, memory.missed
+    unseen = _still_unseen(step.change, memory.unseen, step.by, step.snapshot, step.shape)
+    if not removes or step.change.isolation is not Isolation.SNAPSHOT:
+        return unseen, memory.missed
+    missed = _missed(memory.missed, targets, unseen, step.by)
+    return (unseen if missed is not None or targets.here else ()), missed
+
+
+def is_changed(fates: Walked) -> bool:
+    """Whether any of the rows is no longer what it was."""
+    return bool(fates.deleted or fates.updated or fates.lost)
 
 
 def target_conflict(change: TableChange, targets: Walked, snapshot: Snapshot) -> Conflict | None:
@@ -242,39 +276,18 @@ def matching_rows(change: TableChange, file: DataFile, shape: TableShape) -> Row
 
 
 def _missed(missed: frozenset[Rows] | None, targets: Walked, unseen: Rows, by: Touched) -> frozenset[Rows] | None:
+    """What a DELETE would have hit had it started at each snapshot since the last update of a row that it removes.
+
+    Here is decided what "as if it had started later" means. It may have started after this snapshot (`unseen`), or, if
+    nobody updated its rows since, after an earlier one whose rows are still there or deleted. With nothing left to hit
+    at one of them, the DELETE is what it would have been had it started there: `None`. Rows that were lost can be
+    anywhere, so a start that had to hit them is none.
+    """
     if missed is None and not targets.updated:
         return None
-    candidates = {unseen}
-    for rows in () if targets.updated else missed or ():
-        fates = walked(rows, by)
-        if not fates.updated and not fates.lost:
-            candidates.add(fates.here)
-    if () in candidates:
-        return None
-    return frozenset(rows for rows in candidates if rows[0][0] != NOWHERE)
-
-
-def conflict_now(change: TableChange, memory: RowMemory, asked: frozenset[str]) -> Conflict | None:
-    """A conflict that stands at this head, though a later commit might undo it."""
-    if change.rewrites and "replaced_files" in asked:
-        inputs = {file.path for file in change.removed_data_files}
-        away = tuple(file for file, _ in memory.targets if file not in inputs)
-        if away:  # the row lives on in a file that I do not replace
-            return Conflict("replaced_files", None, away, "moved")
-    if "new_rows_match" in asked and memory.unseen:
-        return Conflict("new_rows_match", None, _named(memory.unseen), "added")
-    if "target_rows" not in asked:
-        return None
-    if memory.missed is not None and "target_rows" in asked:
-        named = sorted({file for rows in memory.missed for file in _named(rows)}) or _named(memory.unseen)
-        return Conflict("target_rows", None, tuple(named), "updated")
-    if memory.restarted and memory.reads_changed:
-        return Conflict("rows_read", None, tuple(file for file, _ in change.reads), "updated")
-    return None
-
-
-def _named(rows: Rows) -> tuple[str, ...]:
-    return tuple(file for file, _ in rows if file != NOWHERE)
+    earlier = [walked(rows, by) for rows in missed or () if not targets.updated]
+    starts = {unseen, *(fates.here for fates in earlier if not fates.updated and not fates.lost)}
+    return None if () in starts else frozenset(rows for rows in starts if rows[0][0] != NOWHERE)
 
 
 def _files(fates: Walked) -> tuple[str, ...]:

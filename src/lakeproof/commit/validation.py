@@ -9,7 +9,7 @@ from lakeproof.commit.change import Command, Mode, TableChange
 from lakeproof.commit.checks import missing_delete_paths, whole_files_match
 from lakeproof.commit.conflict import Conflict
 from lakeproof.commit.policy import CheckList, Policy
-from lakeproof.commit.rows import conflict_now
+from lakeproof.commit.rows import NOWHERE, RowMemory
 from lakeproof.commit.window import CommitWindow
 from lakeproof.format import Rows, TableShape, TableState
 
@@ -96,6 +96,29 @@ def standing_conflict(
     if "whole_files_match" in checks.head and head and shape:
         return whole_files_match(change, head.data_files, shape)
     return None
+
+
+def conflict_now(change: TableChange, memory: RowMemory, asked: frozenset[str]) -> Conflict | None:
+    """A conflict that stands at this head, though a later commit might undo it."""
+    if change.rewrites and "replaced_files" in asked:
+        inputs = {file.path for file in change.removed_data_files}
+        away = tuple(file for file, _ in memory.targets if file not in inputs)
+        if away:  # the row lives on in a file that I do not replace
+            return Conflict("replaced_files", None, away, "moved")
+    if "new_rows_match" in asked and memory.unseen:
+        return Conflict("new_rows_match", None, _named(memory.unseen), "added")
+    if "target_rows" not in asked:
+        return None
+    if memory.missed is not None:
+        named = sorted({file for rows in memory.missed for file in _named(rows)}) or _named(memory.unseen)
+        return Conflict("target_rows", None, tuple(named), "updated")
+    if memory.restarted and memory.reads_changed:
+        return Conflict("rows_read", None, tuple(file for file, _ in change.reads), "updated")
+    return None
+
+
+def _named(rows: Rows) -> tuple[str, ...]:
+    return tuple(file for file, _ in rows if file != NOWHERE)
 
 
 def adjusted(change: TableChange, window: CommitWindow, policy: Policy) -> Answer:

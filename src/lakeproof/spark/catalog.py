@@ -18,7 +18,6 @@ from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.lru import Recent
 from lakeproof.iceberg.tables.metadata_views import view
 from lakeproof.iceberg.tables.tables import (
-    PartitionBy,
     create_namespace,
     create_table,
     drop_namespace,
@@ -30,24 +29,24 @@ from lakeproof.iceberg.tables.tables import (
     table_exists,
 )
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.jvm.gateway import CATALYST, CONNECTOR, JavaProxy, from_java
+from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.gateway import JavaProxy, from_java
 from lakeproof.spark.jvm.spark_types import to_iceberg_schema
 from lakeproof.spark.names_in_force import Names, names_in_force
 from lakeproof.spark.reading.scan import described_table
 from lakeproof.spark.statements.names import UNIQUE, spelled
+from lakeproof.spark.statements.table_options import DEPENDENCIES, is_managed, lowered, partition_by, table_properties
 from lakeproof.spark.writing.writable import WritableTable
 
 SESSION_CATALOG = "spark_catalog"
-MANAGED = "addtablemanagement"
-DEPENDENCIES = "columndependencies"
 
 
 def install(engine: Engine) -> SessionCatalog:
     """The session asks Python for its tables from now on; a session that already does keeps one catalog."""
     gateway = engine.gateway
     manager = gateway.session.sessionState().catalogManager()
-    extended = SessionCatalog(engine, gateway.hidden_field(manager, "defaultSessionCatalog"))
-    gateway.hidden_field(manager, "catalogs").put(SESSION_CATALOG, extended)
+    extended = SessionCatalog(engine, gateway.hidden_field(manager, spark41.SESSION_CATALOG))
+    gateway.hidden_field(manager, spark41.CATALOGS).put(SESSION_CATALOG, extended)
     gateway.spark.conf.set(f"spark.sql.catalog.{SESSION_CATALOG}", "lakeproof")
     for namespace in list_namespaces(engine.catalog):  # so that USE finds those that other processes made
         if "." not in namespace and not extended.delegate.namespaceExists(gateway.strings([namespace])):
@@ -137,14 +136,14 @@ class SessionCatalog(JavaProxy):
         What tells snapshots apart stands in the place of the catalog's name: Spark calls the relation
         `spark_catalog.namespace.table` whatever that is, so that `t.id` and `namespace.t.id` mean its columns.
         """
-        plan = rows._jdf.queryExecution().analyzed()
+        plan = spark41.execution_of(rows).analyzed()
         namespace, name, unique = identifier.namespace()[0], identifier.name(), f"{UNIQUE}{key}"
-        known = self.gateway.named(f"{CATALYST}QualifiedTableName").apply(unique, namespace, name)
-        at = self.gateway.named(f"{CATALYST}TableIdentifier").apply(
+        known = self.gateway.named(spark41.QUALIFIED_TABLE_NAME).apply(unique, namespace, name)
+        at = self.gateway.named(spark41.TABLE_IDENTIFIER).apply(
             name, self.gateway.some(namespace), self.gateway.some(unique)
         )
         described = described_table(self.gateway, at, plan.schema(), self.gateway.none)
-        return _Readable(rows, known, plan, self.gateway.named(f"{CONNECTOR}catalog.V1Table")(described))
+        return _Readable(rows, known, plan, self.gateway.named(spark41.V1_TABLE)(described))
 
     def _kept(self, readable: _Readable) -> Any:
         """The plan is where Spark will look for it; it may have been thrown out since the last time."""
@@ -162,12 +161,10 @@ class SessionCatalog(JavaProxy):
         """Managed tables and Spark's own, sorted."""
         ours = _tables(self.engine, ".".join(namespace))
         theirs = list(self.delegate.listTables(namespace)) if self.delegate.namespaceExists(namespace) else []
-        kind = self.gateway.named(f"{CONNECTOR}catalog.Identifier")
+        kind = self.gateway.named(spark41.IDENTIFIER)
         known = {found.name() for found in theirs}
         added = [kind.of(namespace, name) for name in ours if name not in known]
-        return self.gateway.array(
-            f"{CONNECTOR}catalog.Identifier", sorted([*theirs, *added], key=lambda found: str(found.name()))
-        )
+        return self.gateway.array(spark41.IDENTIFIER, sorted([*theirs, *added], key=lambda found: str(found.name())))
 
     @from_java
     def createTable(self, identifier: Any, *described: Any) -> Any:
@@ -178,7 +175,7 @@ class SessionCatalog(JavaProxy):
             return self.delegate.createTable(identifier, *described)
         columns, parts = (info.columns(), info.partitions()) if len(described) == 1 else described[:2]
         if len(described) == 1:
-            columns = self.gateway.named(f"{CONNECTOR}catalog.CatalogV2Util").v2ColumnsToStructType(columns)
+            columns = self.gateway.named(spark41.CATALOG_V2_UTIL).v2ColumnsToStructType(columns)
         table = self._create(self._name(identifier), columns, parts, properties)
         return WritableTable(self.engine, table)
 
@@ -259,7 +256,7 @@ class SessionCatalog(JavaProxy):
     class Java:
         """What py4j reads."""
 
-        implements = [f"{CONNECTOR}catalog.CatalogExtension"]  # noqa: RUF012
+        implements = [spark41.CATALOG_EXTENSION]  # noqa: RUF012
 
 
 def _delegated(name: str) -> Any:
@@ -268,37 +265,6 @@ def _delegated(name: str) -> Any:
         return getattr(self.delegate, name)(*arguments)
 
     return method
-
-
-def is_managed(provider: str, options: dict[str, str]) -> bool:
-    """Whether CREATE TABLE asks for a managed table."""
-    known = lowered(options)
-    return provider.lower() == "iceberg" or known.get(MANAGED, known.get(f"option.{MANAGED}", "")).lower() == "true"
-
-
-def lowered(options: dict[str, str]) -> dict[str, str]:
-    """Options by their names in lower case, as Spark compares them."""
-    return {name.lower().removeprefix("option."): value for name, value in options.items()}
-
-
-def table_properties(properties: dict[str, str]) -> dict[str, str]:
-    """What stays with the table of what CREATE TABLE said."""
-    told = {"provider", "location", "path", "owner", "external", "is_managed_location", MANAGED, DEPENDENCIES}
-    return {
-        name: value
-        for name, value in properties.items()
-        if not name.lower().startswith("option.") and name.lower() not in told
-    }
-
-
-def partition_by(transform: Any) -> PartitionBy:
-    """A transform of Spark's connector interface as a partition field."""
-    column = ".".join(transform.references()[0].fieldNames())
-    name = transform.name()
-    if name in ("bucket", "truncate"):
-        literals = [one for one in transform.arguments() if one.getClass().getSimpleName() == "LiteralValue"]
-        return PartitionBy(column, f"{name}[{literals[0].value()}]")
-    return PartitionBy(column, name.removesuffix("s") if name != "identity" else name)
 
 
 def _refuse_row_level(privileges: Any, name: str) -> None:

@@ -16,12 +16,11 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
-from pyspark.sql.merge import MergeIntoWriter
-from pyspark.sql.readwriter import DataFrameWriterV2
-from pyspark.sql.sql_formatter import SQLStringFormatter
 
 from lakeproof.errors import InvalidInput
 from lakeproof.spark.engine import Append, Overwrite, OverwritePartitions
+from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.spark41 import DataFrameWriterV2, MergeIntoWriter, SQLStringFormatter
 from lakeproof.spark.statements.dispatch import Runner
 from lakeproof.spark.statements.names import managed, spark_has, under_its_name
 from lakeproof.spark.statements.new_tables import create_by_writer, save_by_writer
@@ -60,7 +59,7 @@ def unhook(runner: Runner) -> None:
 
 def runner_of(session: SparkSession) -> Runner | None:
     """The lake that this session is connected to."""
-    known = session._jsparkSession
+    known = spark41.java_session(session)
     same = next((one for one in _runners if one.engine.gateway.session is known), None)  # asks the JVM nothing
     return same or next((one for one in _runners if one.engine.gateway.session.equals(known)), None)
 
@@ -97,19 +96,19 @@ def _sql(self: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> 
 
 @functools.wraps(_original_merge)
 def _merge(self: Any) -> None:
-    runner = runner_of(self._spark)
+    runner = runner_of(spark41.session_of(self))
     if runner is None:
         return _original_merge(self)
     with own_errors(runner):
-        if runner.merge(self._jwriter.mergeCommand()):
+        if runner.merge(spark41.java_writer(self).mergeCommand()):
             return None
     return _original_merge(self)
 
 
 @functools.wraps(_original_table)
 def _read_table(self: Any, tableName: str) -> DataFrame:
-    runner = runner_of(self._spark)
-    options = {} if runner is None else reader_options(runner.engine.gateway, self._jreader)
+    runner = runner_of(spark41.session_of(self))
+    options = {} if runner is None else reader_options(runner.engine.gateway, spark41.java_reader(self))
     table = managed(runner.engine, tableName) if runner is not None and options else None
     if runner is None or table is None:
         return _original_table(self, tableName)
@@ -121,7 +120,7 @@ def _with_own_errors(method: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(method)
     def called(self: Any, *arguments: Any) -> None:
-        runner = runner_of(self._spark)
+        runner = runner_of(spark41.session_of(self))
         if runner is None:
             return method(self, *arguments)
         with own_errors(runner):
@@ -132,11 +131,11 @@ def _with_own_errors(method: Callable[..., None]) -> Callable[..., None]:
 
 @functools.wraps(_original_create)
 def _create(self: Any) -> None:
-    runner = runner_of(self._spark)
+    runner = runner_of(spark41.session_of(self))
     if runner is None:
         return _original_create(self)
     with own_errors(runner):
-        if create_by_writer(runner.engine, self._lakeproof_table, self._df, self._jwriter):
+        if create_by_writer(runner.engine, self._lakeproof_table, spark41.frame_of(self), spark41.java_writer(self)):
             return None
         return _original_create(self)
 
@@ -154,7 +153,7 @@ def _create_or_replace(self: Any) -> None:
 
 
 def _refuse_replacing(writer: Any) -> None:
-    runner = runner_of(writer._spark)
+    runner = runner_of(spark41.session_of(writer))
     if runner is not None and managed(runner.engine, writer._lakeproof_table) is not None:
         raise InvalidInput(
             "replacing a managed table would lose its history",
@@ -165,20 +164,20 @@ def _refuse_replacing(writer: Any) -> None:
 
 @functools.wraps(_original_save)
 def _save_as_table(self: Any, name: str, format: Any = None, mode: Any = None, *rest: Any, **options: Any) -> None:
-    runner = runner_of(self._spark)
+    runner = runner_of(spark41.session_of(self))
     if runner is None:
         return _original_save(self, name, format, mode, *rest, **options)
     table = managed(runner.engine, name)
     if table is None:
         return _save_new(runner, self, name, format, mode, *rest, **options)
     self.mode(mode)
-    chosen = str(self._jwrite.curmode().toString())
+    chosen = str(spark41.java_writer(self).curmode().toString())
     if chosen == "ErrorIfExists":
         raise InvalidInput(f"there is already a table `{name}`", hint="say mode('append') or mode('overwrite')")
-    refuse_write_options(table, reader_options(runner.engine.gateway, self._jwrite))
+    refuse_write_options(table, reader_options(runner.engine.gateway, spark41.java_writer(self)))
     with own_errors(runner):
         if chosen != "Ignore":
-            runner.engine.write(table, self._df, Append() if chosen == "Append" else Overwrite())
+            runner.engine.write(table, spark41.frame_of(self), Append() if chosen == "Append" else Overwrite())
     return None
 
 
@@ -189,22 +188,23 @@ def _save_new(runner: Runner, writer: Any, name: str, kind: Any, mode: Any, by: 
     writer.options(**options)
     columns = [by] if isinstance(by, str) else list(by or ())
     with own_errors(runner):
-        if save_by_writer(runner.engine, name, writer._df, writer._jwrite, kind, columns):
+        if save_by_writer(runner.engine, name, spark41.frame_of(writer), spark41.java_writer(writer), kind, columns):
             return None
     return _original_save(writer, name, kind, mode, by)
 
 
 @functools.wraps(_original_insert)
 def _insert_into(self: Any, tableName: str, overwrite: bool | None = None) -> None:
-    runner = runner_of(self._spark)
+    runner = runner_of(spark41.session_of(self))
     table = None if runner is None else managed(runner.engine, tableName)
     if runner is None or table is None:
         return _original_insert(self, tableName, overwrite)
-    refuse_write_options(table, reader_options(runner.engine.gateway, self._jwrite))
+    refuse_write_options(table, reader_options(runner.engine.gateway, spark41.java_writer(self)))
     if overwrite is not None:
         self.mode("overwrite" if overwrite else "append")
+    chosen = str(spark41.java_writer(self).curmode().toString())
     with own_errors(runner):
-        runner.insert_into(tableName, self._df, overwrite=str(self._jwrite.curmode().toString()) == "Overwrite")
+        runner.insert_into(tableName, spark41.frame_of(self), overwrite=chosen == "Overwrite")
     return None
 
 
@@ -216,13 +216,13 @@ def _init_writer(self: Any, df: DataFrame, table: str) -> None:
 
 @functools.wraps(_original_partitions)
 def _overwrite_partitions(self: Any) -> None:
-    runner = runner_of(self._spark)
+    runner = runner_of(spark41.session_of(self))
     table = None if runner is None else managed(runner.engine, self._lakeproof_table)
     if runner is None or table is None:
         return _original_partitions(self)
-    refuse_write_options(table, reader_options(runner.engine.gateway, self._jwriter))
+    refuse_write_options(table, reader_options(runner.engine.gateway, spark41.java_writer(self)))
     with own_errors(runner):
-        runner.engine.write(table, self._df, OverwritePartitions())
+        runner.engine.write(table, spark41.frame_of(self), OverwritePartitions())
     return None
 
 

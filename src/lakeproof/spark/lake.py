@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import pyspark
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -12,6 +13,7 @@ from pyspark.sql.datasource import DataSource
 
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS
+from lakeproof.iceberg import pyiceberg_private
 from lakeproof.iceberg.predicates import from_filter
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.planning import ScanPlan
@@ -21,6 +23,7 @@ from lakeproof.iceberg.tables.metadata_views import view
 from lakeproof.spark.catalog import install
 from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode
 from lakeproof.spark.hooks import hook, runner_of, spark_sql, unhook
+from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.failures import spoken
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.jvm.session import build_session, made_ready
@@ -47,11 +50,21 @@ def connect(
     opened = open_catalog(catalog, warehouse, **properties)
     session = spark or SparkSession.getActiveSession() or build_session(warehouse)
     gateway = Gateway(made_ready(session))
+    refuse_missing([*spark41.find_missing(gateway), *pyiceberg_private.find_missing()])
     _know_provider(gateway)
     quiet_local_files(gateway)
     lake = Lake(Runner(Engine(gateway, opened), spark_sql(session)))
     lake.reconnect()
     return lake
+
+
+def refuse_missing(names: Sequence[str]) -> None:
+    """A session without what Lakeproof needs of Spark's internals is refused at once, by name."""
+    if names:
+        raise InvalidInput(
+            f"this Spark ({pyspark.__version__}) or PyIceberg has no {', '.join(names[:5])}",
+            hint="Lakeproof was made for Spark 4.1 and PyIceberg 0.12: install those (`lakeproof doctor` says more)",
+        )
 
 
 class Lake:
@@ -230,7 +243,7 @@ class _IcebergName(DataSource):  # type: ignore[misc]
 
 def _know_provider(gateway: Gateway) -> None:
     """Spark asks for the data source behind `using iceberg` before it asks the catalog; a real one is left alone."""
-    sources = gateway.module("org.apache.spark.sql.execution.datasources.DataSource")
+    sources = gateway.module(spark41.DATA_SOURCE)
     try:
         sources.lookupDataSource("iceberg", gateway.session.sessionState().conf())
     except (PySparkException, Py4JError):

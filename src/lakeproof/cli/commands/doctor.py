@@ -6,7 +6,7 @@ import argparse
 import platform
 import shutil
 import sys
-from importlib import metadata
+from importlib import import_module, metadata, util
 from typing import NamedTuple
 
 from rich.table import Table
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Look, print, and exit 2 where something needed is missing."""
-    findings = [_python(), _java(), *(_package(name) for name in _NEEDED), *_extras(), _browser()]
+    findings = [_python(), _java(), *(_package(name) for name in _NEEDED), *_internals(), *_extras(), _browser()]
     missing = [one for one in findings if one.needed and one.mend]
     if args.json:
         print_json({"findings": [one._asdict() for one in findings], "ready": not missing})
@@ -75,6 +75,27 @@ def _package(name: str, *, needed: bool = True, purpose: str = "") -> Finding:
     except metadata.PackageNotFoundError:
         wish = f" ({purpose})" if purpose else ""
         return Finding(name + wish, "not there", needed, f"pip install {name}")
+
+
+def _internals() -> list[Finding]:
+    """What is used of Spark and PyIceberg that neither promises: another version may lack it."""
+    found = []
+    for library, where, version in (
+        ("pyspark", "lakeproof.spark.jvm.spark41", "pyspark>=4.1,<4.2"),
+        ("pyiceberg", "lakeproof.iceberg.pyiceberg_private", "pyiceberg>=0.12,<0.13"),
+    ):
+        if util.find_spec(library) is None:
+            continue
+        what = f"internals of {library}"
+        try:
+            private = import_module(where)
+        except ImportError as error:  # a private module that this version does not have
+            found.append(Finding(what, f"missing: {error.name or error}", True, f"pip install '{version}'"))
+            continue
+        missing = private.find_missing_in_jars() if library == "pyspark" else private.find_missing()
+        told = f"missing: {', '.join(missing[:3])}" if missing else "all there"
+        found.append(Finding(what, told, True, f"pip install '{version}'" if missing else ""))
+    return found
 
 
 def _extras() -> list[Finding]:

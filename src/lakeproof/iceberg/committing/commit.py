@@ -2,12 +2,12 @@
 
 `commit/attempt.py` says what comes next and `commit/driver.py` goes from phase to phase; this file has the calls that
 they make, and says of each what happened. What is done to files and catalog for it is `Access`, which
-`table_commits.py` has for a real table.
+`table_access.py` has for a real table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from pyiceberg.table import Table
@@ -25,18 +25,16 @@ from lakeproof.commit import (
     Refuse,
     RunAgain,
     TableChange,
-    drive,
     followed_all,
     heard,
     validate,
     what_became,
 )
-from lakeproof.commit.attempt import written_in_vain
+from lakeproof.commit.driver import remove_in_vain
 from lakeproof.commit.explain import explained, unknown_outcome
 from lakeproof.commit.validation import Answer
 from lakeproof.errors import CommitConflict, CommitRejected, CommitUnknown, InvalidInput
 from lakeproof.format import Snapshot, TableShape, TableState
-from lakeproof.iceberg.committing.patience import Patience
 
 SCANNED, FILES_WRITTEN, METADATA_WRITTEN, SWAPPED = "scanned", "files written", "metadata written", "swapped"
 PHASES = (SCANNED, FILES_WRITTEN, METADATA_WRITTEN, SWAPPED)
@@ -103,12 +101,6 @@ class Access(Protocol):
 
 def no_hook(phase: str) -> None:
     """Nobody watches the phases."""
-
-
-def go_through(calls: TableCalls, properties: Mapping[str, str]) -> Committed | RunAgain:
-    """Go through the protocol with these calls, as patiently as the table's properties say."""
-    patience = Patience(properties)
-    return calls.outcome(drive(Attempt(max_retries=patience.max_retries), calls, may_wait=patience.wait))
 
 
 class TableCalls:
@@ -199,7 +191,7 @@ class TableCalls:
         attempt, error = ended
         if attempt.phase is Phase.COMMITTED:
             if brought := self.on.brought():
-                self.on.remove(written_in_vain(attempt, brought, self.on.named()))
+                remove_in_vain(attempt, brought, self)
             return Committed(self.on.table, self.on.own_id(), attempt.retries)
         if attempt.phase is Phase.RUN_AGAIN:
             assert isinstance(self.answer, RunAgain)

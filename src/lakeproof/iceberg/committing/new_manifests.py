@@ -10,9 +10,7 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
 
-from pyiceberg.avro.file import AvroOutputFile
 from pyiceberg.io import OutputFile
 from pyiceberg.manifest import (
     DataFile,
@@ -28,49 +26,14 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
+from lakeproof.iceberg.pyiceberg_private import DeleteManifestWriter, forget_unassigned, write_in_blocks
+
 MERGE, MIN_COUNT, TARGET = (
     "commit.manifest-merge.enabled",
     "commit.manifest.min-count-to-merge",
     "commit.manifest.target-size-bytes",
 )
-BLOCK_ENTRIES = 500
 ADDED, EXISTING, DELETED = ManifestEntryStatus.ADDED, ManifestEntryStatus.EXISTING, ManifestEntryStatus.DELETED
-
-
-class _Blocks:
-    """Gathers entries into blocks: PyIceberg writes (and compresses) each entry as a block of its own."""
-
-    def __init__(self, output: AvroOutputFile[ManifestEntry]) -> None:
-        self._output = output
-        self._waiting: list[ManifestEntry] = []
-
-    def write_block(self, entries: list[ManifestEntry]) -> None:
-        self._waiting += entries
-        if len(self._waiting) >= BLOCK_ENTRIES:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._waiting:
-            self._output.write_block(self._waiting)
-            self._waiting = []
-
-    def __exit__(self, *failure: Any) -> None:
-        self._flush()
-        self._output.__exit__(*failure)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._output, name)
-
-
-class DeleteManifestWriter(ManifestWriterV2):
-    """PyIceberg's writer says «data» of every manifest; this one says «deletes»."""
-
-    def content(self) -> ManifestContent:
-        return ManifestContent.DELETES
-
-    @property
-    def _meta(self) -> dict[str, str]:
-        return {**super()._meta, "content": "deletes"}
 
 
 class ManifestMaker:
@@ -130,7 +93,7 @@ class ManifestMaker:
         for entry in entries:
             entry.data_file.spec_id = manifest.partition_spec_id
             if manifest.sequence_number < 0:  # written by this commit: the snapshot's number is not known yet
-                _forget_unassigned(entry)
+                forget_unassigned(entry)
         return entries
 
     def write(
@@ -141,7 +104,7 @@ class ManifestMaker:
         path = self.table.location_provider().new_metadata_location(f"{self.id}-m{next(self._numbers)}.avro")
         self.written.append(path)
         with self._writer(self.table.io.new_output(path), spec_id, content) as writer:
-            writer._writer = cast(Any, _Blocks(writer._writer))
+            write_in_blocks(writer)
             for entry in entries:
                 writer.add_entry(entry)
                 if limit is not None and writer.tell() >= limit:
@@ -209,9 +172,3 @@ def restated(entry: ManifestEntry, status: ManifestEntryStatus, snapshot_id: int
         file_sequence_number=entry.file_sequence_number,
         data_file=entry.data_file,
     )
-
-
-def _forget_unassigned(entry: ManifestEntry) -> None:
-    for number in (2, 3):  # data and file sequence number, which have typed setters but may be null
-        if entry[number] is not None and entry[number] < 0:
-            entry[number] = None

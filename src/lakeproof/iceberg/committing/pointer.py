@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.noop import NoopCatalog
-from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io import load_file_io
 from pyiceberg.serializers import FromInputFile, ToOutputFile
@@ -28,21 +28,20 @@ from sqlalchemy.orm import Session
 
 from lakeproof.errors import CommitRejected
 from lakeproof.iceberg.failures import database_was_busy, swapping
+from lakeproof.iceberg.pyiceberg_private import POINTERS
 from lakeproof.iceberg.reading.lru import Recent
 
 KEPT_VERSIONS = 100
 _recent: Recent[TableMetadata] = Recent(64)
-# Of the tables' columns, not of the mapped class: its bookkeeping would cost more than the query.
-_TABLES: Any = IcebergTables.__table__
 _HERE = (
-    _TABLES.c.catalog_name == bindparam("of_catalog"),
-    _TABLES.c.table_namespace == bindparam("of_namespace"),
-    _TABLES.c.table_name == bindparam("of_name"),
+    POINTERS.c.catalog_name == bindparam("of_catalog"),
+    POINTERS.c.table_namespace == bindparam("of_namespace"),
+    POINTERS.c.table_name == bindparam("of_name"),
 )
-_POINTER = select(_TABLES.c.metadata_location).where(*_HERE)
+_POINTER = select(POINTERS.c.metadata_location).where(*_HERE)
 _SWAP = (
-    update(_TABLES)
-    .where(*_HERE, _TABLES.c.metadata_location == bindparam("old_location"))
+    update(POINTERS)
+    .where(*_HERE, POINTERS.c.metadata_location == bindparam("old_location"))
     .values(metadata_location=bindparam("new_location"), previous_metadata_location=bindparam("old_location"))
 )
 

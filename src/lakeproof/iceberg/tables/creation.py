@@ -33,8 +33,9 @@ from lakeproof.iceberg.committing.commit import METADATA_WRITTEN, SWAPPED, Hook,
 from lakeproof.iceberg.committing.patience import wait_ms
 from lakeproof.iceberg.committing.pointer import loaded
 from lakeproof.iceberg.committing.produce import FileChange, Producer
-from lakeproof.iceberg.committing.table_commits import remove_files
+from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.failures import spoken, swapping
+from lakeproof.iceberg.pyiceberg_private import staged_by
 from lakeproof.iceberg.reading.manifest_cache import shared_cache
 from lakeproof.iceberg.tables.tables import described
 
@@ -53,7 +54,7 @@ def stage_table(catalog: Catalog, name: str, schema: Schema, **more: Any) -> Sta
     told = described(catalog, name, schema, **more)
     with spoken(f"table {name}"):
         transaction = catalog.create_table_transaction(**told)
-    return Staged(transaction._table, transaction._updates)
+    return Staged(*staged_by(transaction))
 
 
 def publish(

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from lakeproof.errors import CommitRejected
 from lakeproof.iceberg.committing.pointer import loaded
-from lakeproof.iceberg.committing.table_commits import remove_files
+from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.failures import swapping
 from lakeproof.iceberg.reading.manifest_cache import shared_cache
 from lakeproof.iceberg.upkeep.reachable import reachable

@@ -25,7 +25,7 @@ from pyiceberg.table.update import (
 from lakeproof.errors import CommitConflict, CommitRejected, InvalidInput
 from lakeproof.iceberg.committing.pointer import refreshed
 from lakeproof.iceberg.committing.retrying import change_metadata, commit_updates
-from lakeproof.iceberg.committing.table_commits import remove_files
+from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.failures import spoken
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache, shared_cache
 from lakeproof.iceberg.upkeep.reachable import manifests_of, mappings_of, paths_in

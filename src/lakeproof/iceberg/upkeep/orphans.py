@@ -19,7 +19,7 @@ from pyiceberg.table import Table
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.committing.pointer import refreshed
 from lakeproof.iceberg.committing.retrying import same_table
-from lakeproof.iceberg.committing.table_commits import remove_files
+from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.failures import spoken
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache, shared_cache
 from lakeproof.iceberg.tables.tables import CREATED_PROPERTY, files_below

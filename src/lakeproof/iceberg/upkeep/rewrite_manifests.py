@@ -10,11 +10,12 @@ from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.commit import Command, Commit, CommitWith, TableChange, check_list
 from lakeproof.commit.policy import LAKEPROOF
-from lakeproof.iceberg.committing.commit import Committed, TableCalls, go_through, no_hook
+from lakeproof.iceberg.committing.commit import Committed, TableCalls, no_hook
 from lakeproof.iceberg.committing.new_manifests import DELETED, EXISTING, TARGET, has_live_files, restated
 from lakeproof.iceberg.committing.physical import NO_FILES, Wanted
 from lakeproof.iceberg.committing.produce import Producer
-from lakeproof.iceberg.committing.table_commits import TableAccess
+from lakeproof.iceberg.committing.table_access import TableAccess
+from lakeproof.iceberg.committing.table_commits import go_through
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache
 
 

@@ -16,7 +16,8 @@ from lakeproof.commit.planning import Run, run_until_done
 from lakeproof.format import RowMapping, rows_of
 from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED
 from lakeproof.iceberg.committing.physical import NewFiles
-from lakeproof.iceberg.committing.table_commits import commit_change, remove_files
+from lakeproof.iceberg.committing.table_access import remove_files
+from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.pyiceberg_names import DataFile as IcebergFile
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.compaction.plan import (

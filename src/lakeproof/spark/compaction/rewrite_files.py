@@ -23,7 +23,8 @@ from lakeproof.iceberg.pyiceberg_names import DataFile as IcebergFile
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.planning import ScanPlan
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.jvm.gateway import SOURCES, Gateway, items_of
+from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.gateway import Gateway, items_of
 from lakeproof.spark.jvm.spark_types import has_collections
 from lakeproof.spark.reading.columns import history_of, scan_columns
 from lakeproof.spark.reading.deletes import is_live
@@ -108,7 +109,7 @@ class _PieceIndex(PlacedFileIndex):
     class Java:
         """What py4j reads (it does not look at the parent class)."""
 
-        implements = [f"{SOURCES}FileIndex"]  # noqa: RUF012 - py4j asks for a list
+        implements = [spark41.FILE_INDEX]  # noqa: RUF012 - py4j asks for a list
 
 
 def _kept(gateway: Gateway, table: Table, source: ScanSource, homes: Sequence[Home], lost: Found) -> DataFrame:
@@ -123,7 +124,7 @@ def _kept(gateway: Gateway, table: Table, source: ScanSource, homes: Sequence[Ho
 def _layout(rows: DataFrame, source: ScanSource) -> list[list[str]]:
     """Which files each task reads, in order; the hidden file number of a split says which file it is."""
     paths: list[str] = source.planned().files["path"].to_pylist()
-    plan = rows._jdf.queryExecution().executedPlan()
+    plan = spark41.execution_of(rows).executedPlan()
     return [
         [paths[file.partitionValues().getInt(0)] for file in part.files()]
         for leaf in items_of(plan.collectLeaves())

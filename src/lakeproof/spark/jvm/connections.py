@@ -11,13 +11,16 @@ import threading
 from typing import Any
 
 from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from lakeproof.spark.jvm import spark41
 
 
 class CallbackConnections:
     """The connections by which Java calls Python, each with its JVM thread."""
 
-    def __init__(self, java_gateway: Any) -> None:
-        self._gateway = java_gateway
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark, self._jvm = spark, spark41.java_machine(spark)
         self._seen = threading.local()
         self._lock = threading.Lock()
         self._open: list[tuple[Any, int]] = []
@@ -27,11 +30,11 @@ class CallbackConnections:
         if getattr(self._seen, "noted", False):
             return
         self._seen.noted = True
-        connection = self._gateway._gateway_client.get_thread_connection()
-        if connection is None or connection.initiated_from_client:  # a thread of Python's own, which Java calls back
+        connection = spark41.callback_connection(self._spark)
+        if connection is None:  # a thread of Python's own, which Java calls back
             return
         try:
-            thread = self._gateway.jvm.java.lang.Thread.currentThread()
+            thread = self._jvm.java.lang.Thread.currentThread()
             gone = self._take_dead((thread, connection.socket.getpeername()[1]))
             if gone:
                 self._close(gone)
@@ -49,8 +52,9 @@ class CallbackConnections:
 
     def _close(self, ports: set[int]) -> None:
         """Close Java's end, taken out of the client's list first; Python's end and its thread follow by themselves."""
-        client = self._client()
-        connections, lock = self._field(client, "connections"), self._field(client, "lock")
+        client = spark41.callback_client(self._spark)
+        connections = self._field(client, spark41.CALLBACK_CONNECTIONS)
+        lock = self._field(client, spark41.CALLBACK_LOCK)
         lock.lock()
         try:
             idle = [one for one in connections.toArray() if one.isInitiatedFromClient()]
@@ -62,10 +66,7 @@ class CallbackConnections:
         for one in ended:
             one.shutdown()
 
-    def _client(self) -> Any:
-        return self._gateway.java_gateway_server.getCallbackClient()
-
     def _field(self, client: Any, name: str) -> Any:
-        field = self._gateway.jvm.java.lang.Class.forName("py4j.CallbackClient").getDeclaredField(name)
+        field = self._jvm.java.lang.Class.forName(spark41.CALLBACK_CLIENT).getDeclaredField(name)
         field.setAccessible(True)
         return field.get(client)

@@ -1,6 +1,6 @@
 """The driver's JVM as Python sees it: classes looked up once, values built in bulk, objects that Java can call back.
 
-Spark's classes named here are internal and were tried on 4.1; `Gateway` is the one place that knows their spelling.
+How Spark's own classes and private names are spelled stands in `spark41.py`.
 """
 
 from __future__ import annotations
@@ -16,18 +16,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors.exceptions.captured import CapturedException
-from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from lakeproof.errors import LakeproofError
 from lakeproof.iceberg.reading.lru import Recent
+from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.connections import CallbackConnections
+from lakeproof.spark.jvm.spark41 import CapturedException
 
-CONNECTOR = "org.apache.spark.sql.connector."
-CATALYST = "org.apache.spark.sql.catalyst."
-SOURCES = "org.apache.spark.sql.execution.datasources."
 # A longer text makes py4j's reader run out of memory; about 20,000 files.
 _LONGEST_BY_SOCKET = 5_000_000
 _DEEPEST_CAUSE = 30
@@ -42,16 +39,14 @@ class Gateway:
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
         self.context = spark.sparkContext
-        self.jvm = self.context._jvm
-        self.session = spark._jsparkSession
-        ensure_callback_server_started(self.context._gateway)
-        # So that a callback can throw the Java exception that Spark expects, such as NoSuchTableException.
-        self.context._gateway.python_parameters.propagate_java_exceptions = True
-        self.callers = CallbackConnections(self.context._gateway)
+        self.jvm = spark41.java_machine(spark)
+        self.session = spark41.java_session(spark)
+        spark41.let_java_call(spark)
+        self.callers = CallbackConnections(spark)
         self._classes: dict[str, Any] = {}
         self._once: dict[str, Any] = {}
         self.mapper = self._field_mapper()
-        self.empty_schema = self.jvm.org.apache.spark.sql.types.StructType()
+        self.empty_schema = self.named(spark41.STRUCT_TYPE)()
         self._schemas: Recent[Any] = Recent(256)
         self._thrown: OrderedDict[int, tuple[Any, LakeproofError]] = OrderedDict()
         self._lock = threading.Lock()
@@ -90,7 +85,7 @@ class Gateway:
         built = self.named("java.util.ArrayList")()
         for item in items:
             built.add(item)
-        return self.static("org.apache.spark.api.python.PythonUtils", "toSeq")(built)
+        return self.static(spark41.PYTHON_UTILS, "toSeq")(built)
 
     def one(self, item: Any) -> Any:
         """A Scala Seq of one item."""
@@ -98,7 +93,7 @@ class Gateway:
 
     def array(self, class_name: str, items: Sequence[Any]) -> Any:
         """A Java array of objects."""
-        built = self.context._gateway.new_array(self.named(class_name), len(items))
+        built = spark41.java_gateway(self.spark).new_array(self.named(class_name), len(items))
         for number, item in enumerate(items):
             built[number] = item
         return built
@@ -148,7 +143,7 @@ class Gateway:
     @property
     def no_columns(self) -> DataFrame:
         """No rows of no columns."""
-        made = self.once("no columns", lambda: self.spark.range(0).select()._jdf)
+        made = self.once("no columns", lambda: spark41.java_frame(self.spark.range(0).select()))
         return DataFrame(made, self.spark)
 
     @property
@@ -159,7 +154,7 @@ class Gateway:
     def java_schema(self, schema: StructType) -> Any:
         """The schema as Spark's JVM holds it, field metadata included."""
         text = schema.json()
-        return self._schemas.get(text, lambda: self.named("org.apache.spark.sql.types.DataType").fromJson(text))
+        return self._schemas.get(text, lambda: self.named(spark41.DATA_TYPE).fromJson(text))
 
     def hidden_field(self, owner: Any, name: str) -> Any:
         """The value of a private field, of the object's class or of one above it."""
@@ -179,7 +174,7 @@ class Gateway:
 
     def dataframe(self, plan: Any) -> DataFrame:
         """A logical plan as a DataFrame."""
-        rows = self.module("org.apache.spark.sql.classic.Dataset").ofRows(self.session, plan)
+        rows = self.module(spark41.DATASET).ofRows(self.session, plan)
         return DataFrame(rows, self.spark)
 
     def thrown(self, error: LakeproofError) -> Py4JJavaError:
@@ -193,7 +188,7 @@ class Gateway:
 
     def recovered(self, error: BaseException) -> LakeproofError | None:
         """The error of ours that travelled through the JVM: the Java exception itself, or what caused it, is ours."""
-        cause = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+        cause = spark41.java_exception(error)
         for _ in range(_DEEPEST_CAUSE):
             if cause is None or not self._thrown:
                 return None
@@ -216,7 +211,7 @@ class Gateway:
             mapper.setVisibility(self.enum(accessor, what), self.enum(visibility, seen))
         mapper.registerModule(self.module("com.fasterxml.jackson.module.scala.DefaultScalaModule"))
         rows = self.jvm.com.fasterxml.jackson.databind.module.SimpleModule()
-        row, plain_row = f"{CATALYST}InternalRow", f"{CATALYST}expressions.GenericInternalRow"
+        row, plain_row = spark41.INTERNAL_ROW, spark41.GENERIC_INTERNAL_ROW
         rows.addAbstractTypeMapping(self.class_of(row), self.class_of(plain_row))
         mapper.registerModule(rows)
         return mapper

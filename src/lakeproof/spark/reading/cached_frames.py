@@ -13,11 +13,10 @@ from typing import Any
 from lakeproof.errors import LakeproofError
 from lakeproof.iceberg.tables.tables import joined_name
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.jvm.gateway import CATALYST, items_of
+from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.gateway import items_of
 from lakeproof.spark.reading.scan import TRAVELS, Scan
 from lakeproof.spark.row_level.scan_filters import scanned_key
-
-_EXECUTION = "org.apache.spark.sql.execution."
 
 
 def follow_tables(engine: Engine) -> None:
@@ -37,11 +36,12 @@ class _Cached:
 
     def refresh(self) -> None:
         """Each entry whose tables have moved on is computed from where they are."""
-        entries = [self._current(entry) for entry in items_of(self.gateway.hidden_field(self.manager, "cachedData"))]
+        held = self.gateway.hidden_field(self.manager, spark41.CACHED_DATA)
+        entries = [self._current(entry) for entry in items_of(held)]
         if not any(changed for _, changed in entries):
             return
         kept = self.gateway.sequence(entry for entry, _ in entries if entry is not None).toIndexedSeq()
-        self.gateway.set_hidden_field(self.manager, "cachedData", kept)
+        self.gateway.set_hidden_field(self.manager, spark41.CACHED_DATA, kept)
 
     def _current(self, entry: Any) -> tuple[Any, bool]:
         """The entry as it should be, and whether that is another one; `None`: its plan does not fit any more."""
@@ -56,8 +56,8 @@ class _Cached:
         if made is None:
             return None, True
         self.seen[plan.hashCode()] = keys
-        execution = self.gateway.dataframe(made)._jdf.queryExecution()
-        relation = self.gateway.module(f"{_EXECUTION}columnar.InMemoryRelation").apply(builder, execution)
+        execution = spark41.execution_of(self.gateway.dataframe(made))
+        relation = self.gateway.module(spark41.IN_MEMORY_RELATION).apply(builder, execution)
         return entry.copy(plan, relation), True
 
     def _head(self, key: str) -> Scan | None:
@@ -84,18 +84,18 @@ class _Cached:
 
     def _renamed(self, old: Any, head: Scan) -> Any | None:
         """The newest scan under the identities that the columns of the old one have in the plan above it."""
-        new = head.rows._jdf.queryExecution().analyzed()
+        new = spark41.execution_of(head.rows).analyzed()
         before, after = list(items_of(old.output())), list(items_of(new.output()))
         same = [(one.name(), one.dataType().json()) for one in before]
         if same != [(one.name(), one.dataType().json()) for one in after]:
             return None
-        alias = self.gateway.named(f"{CATALYST}expressions.Alias")
+        alias = self.gateway.named(spark41.ALIAS)
         empty = self.gateway.sequence(())
         columns = [
             alias(there, here.name(), here.exprId(), empty, self.gateway.none, empty)
             for here, there in zip(before, after, strict=True)
         ]
-        return self.gateway.module(f"{CATALYST}plans.logical.Project").apply(self.gateway.sequence(columns), new)
+        return self.gateway.module(spark41.PROJECT).apply(self.gateway.sequence(columns), new)
 
 
 def _keys(plan: Any) -> Iterator[str]:

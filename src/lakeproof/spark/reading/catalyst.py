@@ -27,7 +27,8 @@ from lakeproof.filters import (
     any_of,
 )
 from lakeproof.format import Value
-from lakeproof.spark.jvm.gateway import CATALYST, Gateway, texts_of
+from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.gateway import Gateway, texts_of
 
 _EPOCH = dt.datetime(1970, 1, 1)
 _SIGNS = {"EqualTo": "=", "LessThan": "<", "LessThanOrEqual": "<=", "GreaterThan": ">", "GreaterThanOrEqual": ">="}
@@ -85,7 +86,7 @@ def tree_of(expression: Any) -> Node:
 
 def trees_of(gateway: Gateway, expressions: Any) -> list[Node]:
     """The trees of a Scala Seq of expressions, all in one call: each call to the JVM has its price."""
-    return tree_of(gateway.module(f"{CATALYST}expressions.CreateArray").apply(expressions)).children
+    return tree_of(gateway.module(spark41.CREATE_ARRAY).apply(expressions)).children
 
 
 def conjuncts_of(condition: Any) -> list[Node]:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, NamedTuple
 
-from pyspark import SparkContext
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
 from lakeproof.iceberg import pyiceberg_names as iceberg
+from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.spark_types import FIELD_ID, nullable, to_spark_schema, to_spark_type
 
 
@@ -38,7 +38,7 @@ class _KeptColumns:
 
     def get(self, key: Hashable, make: Callable[[], Column]) -> Column:
         """The column under that key, made once for the context that is active."""
-        active = SparkContext._active_spark_context
+        active = spark41.active_context()
         if self.context is not active or len(self.columns) > 10_000:
             self.context, self.columns = active, {}
         if key not in self.columns:

@@ -16,11 +16,12 @@ from pyspark.sql import functions as F
 
 from lakeproof.iceberg.reading.delete_files import deleted_positions, read_equality_deletes
 from lakeproof.iceberg.reading.planning import ScanPlan
-from lakeproof.spark.jvm.gateway import CATALYST, SOURCES, Gateway
+from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.reading.columns import kept_columns
 from lakeproof.spark.reading.file_index import Group, ManagedFileIndex, ScanSource
 
-ROW_INDEX = "_tmp_metadata_row_index"  # Spark's reader fills a data column of this name with the row's position
+ROW_INDEX = spark41.ROW_INDEX  # Spark's reader fills a data column of this name with the row's position
 DELETED, FILE, GROUP = "_lakeproof_deleted", "_lakeproof_file", "_lakeproof_group"
 HIDDEN = ("_lakeproof_", "_tmp_metadata_")  # how the names of columns begin that no user sees
 BITMAP_LIMIT = 256 * 1024 * 1024  # bytes of all bitmaps of a table; they travel with every split
@@ -91,7 +92,7 @@ class DeletingFileIndex(ManagedFileIndex):
     class Java:
         """What py4j reads (it does not look at the parent class)."""
 
-        implements = [f"{SOURCES}FileIndex"]  # noqa: RUF012 - py4j asks for a list
+        implements = [spark41.FILE_INDEX]  # noqa: RUF012 - py4j asks for a list
 
 
 def bitmap(positions: Any) -> bytes:
@@ -106,16 +107,16 @@ def is_live(spark: SparkSession) -> Column:
 
     No function of Spark's reads a word of a binary without making an object for each row; Hadoop has a static method.
     """
-    jvm, expressions = spark._jvm, f"{CATALYST}expressions."
-    columns = getattr(jvm, "org.apache.spark.sql.classic.ExpressionUtils")
+    jvm = spark41.java_machine(spark)
+    columns = getattr(jvm, spark41.EXPRESSION_UTILS)
     given = [F.col(DELETED), F.expr(f"shiftleft(cast(shiftright({ROW_INDEX}, 5) as int), 2)")]
-    defaults = getattr(getattr(jvm, f"{expressions}objects.StaticInvoke$"), "MODULE$")
-    word = getattr(jvm, f"{expressions}objects.StaticInvoke")(
-        jvm.java.lang.Class.forName("org.apache.hadoop.io.WritableComparator"),
-        jvm.org.apache.spark.sql.types.DataTypes.IntegerType,
+    invocations = getattr(getattr(jvm, spark41.STATIC_INVOKE + "$"), "MODULE$")
+    word = getattr(jvm, spark41.STATIC_INVOKE)(
+        jvm.java.lang.Class.forName(spark41.WRITABLE_COMPARATOR),
+        getattr(jvm, spark41.DATA_TYPES).IntegerType,
         "readInt",
-        jvm.PythonUtils.toSeq([columns.expression(column._jc) for column in given]),
-        *[getattr(defaults, f"apply$default${number}")() for number in range(5, 10)],
+        jvm.PythonUtils.toSeq([columns.expression(spark41.java_column(column)) for column in given]),
+        *spark41.defaults(invocations, "apply", range(5, 10)),
     )
     bit = F.call_function("shiftrightunsigned", Column(columns.column(word)), F.expr(f"cast({ROW_INDEX} & 31 as int)"))
     outside = F.expr(f"{DELETED} is null or {ROW_INDEX} >= length({DELETED}) * 8L")

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from lakeproof.iceberg import predicates as p
 from lakeproof.iceberg.reading.planning import ScanPlan
 from lakeproof.spark.engine import Engine
+from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import items_of
 from lakeproof.spark.reading.catalyst import trees_of
 from lakeproof.spark.reading.file_index import ScanSource
@@ -35,7 +36,7 @@ class ManagedScan(NamedTuple):
 def scans_of(engine: Engine, rows: DataFrame) -> list[ManagedScan]:
     """The scans of managed tables in a query's plan, each planned with the filters that Spark pushed into it."""
     found = []
-    for node in _nodes(rows._jdf.queryExecution().sparkPlan()):
+    for node in _nodes(spark41.execution_of(rows).sparkPlan()):
         if node.getClass().getSimpleName() != "FileSourceScanExec":
             continue
         key = node.relation().location().toString().removeprefix("lakeproof ")
@@ -57,8 +58,8 @@ def _nodes(plan: Any) -> Iterator[Any]:
 def explained(engine: Engine, rows: DataFrame, mode: str) -> str:
     """The plan of a query as text."""
     gateway = engine.gateway
-    execution = rows._jdf.queryExecution()
-    chosen = gateway.module("org.apache.spark.sql.execution.ExplainMode").fromString(mode)
+    execution = spark41.execution_of(rows)
+    chosen = gateway.module(spark41.EXPLAIN_MODE).fromString(mode)
     parts = [str(execution.explainString(chosen)).rstrip()]
     for scan in scans_of(engine, rows):
         parts.append(worded_scan(scan))

@@ -20,7 +20,8 @@ from pyspark.sql import types as spark
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.pyiceberg_names import PartitionField, Schema, Table
 from lakeproof.iceberg.reading.planning import ScanPlan
-from lakeproof.spark.jvm.gateway import CATALYST, SOURCES, Gateway, from_java, items_of
+from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.gateway import Gateway, from_java, items_of
 from lakeproof.spark.jvm.spark_types import FIELD_ID, nullable, to_spark_schema
 from lakeproof.spark.reading.catalyst import trees_of
 from lakeproof.spark.reading.columns import named_column
@@ -161,9 +162,7 @@ class AdoptedFileIndex(ManagedFileIndex):
             if all(self._holds(each, values) for each in filters):
                 statuses = self.statuses(planned, files)
                 found.add(
-                    self.gateway.named(f"{SOURCES}PartitionDirectory").apply(
-                        self._row(values, self.constants), statuses
-                    )
+                    self.gateway.named(spark41.PARTITION_DIRECTORY).apply(self._row(values, self.constants), statuses)
                 )
         return self.gateway.jvm.PythonUtils.toSeq(found)
 
@@ -180,27 +179,28 @@ class AdoptedFileIndex(ManagedFileIndex):
 
     def _row(self, values: Mapping[str, str], schema: spark.StructType) -> Any:
         """Text becomes values of the columns' types, as for a partition of Spark's own."""
-        kind = self.gateway.named(f"{CATALYST}catalog.CatalogTablePartition")
-        storage = self.gateway.named(f"{CATALYST}catalog.CatalogStorageFormat").empty()
-        rest = [getattr(kind, f"apply$default${n}")() for n in range(3, 7)]
-        partition = kind.apply(self.gateway.scala_map(dict(values)), storage, *rest)
+        partition = spark41.case_class(
+            self.gateway,
+            spark41.CATALOG_TABLE_PARTITION,
+            spark41.CATALOG_PARTITION_FIELDS,
+            spec=self.gateway.scala_map(dict(values)),
+            storage=self.gateway.named(spark41.CATALOG_STORAGE_FORMAT).empty(),
+        )
         return partition.toRow(self.gateway.java_schema(schema), "UTC")
 
     def _holds(self, expression: Any, values: Mapping[str, str]) -> bool:
         references = expression.references().toSeq()
         names = [attribute.name() for attribute in items_of(references)]
         schema = spark.StructType([self.constants[name] for name in names])
-        attributes = self.gateway.module(f"{CATALYST}expressions.package").AttributeSeq(references)
-        bound = self.gateway.module(f"{CATALYST}expressions.BindReferences").bindReference(
-            expression, attributes, False
-        )
-        predicate = self.gateway.module(f"{CATALYST}expressions.Predicate").createInterpreted(bound)
+        attributes = self.gateway.module(spark41.EXPRESSIONS_PACKAGE).AttributeSeq(references)
+        bound = self.gateway.module(spark41.BIND_REFERENCES).bindReference(expression, attributes, False)
+        predicate = self.gateway.module(spark41.PREDICATE).createInterpreted(bound)
         return bool(predicate.eval(self._row({name: values[name] for name in names}, schema)))
 
     class Java:
         """What py4j reads (it does not look at the parent class)."""
 
-        implements = [f"{SOURCES}FileIndex"]  # noqa: RUF012 - py4j asks for a list
+        implements = [spark41.FILE_INDEX]  # noqa: RUF012 - py4j asks for a list
 
 
 def scan_names(columns: list[NamedColumn]) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,8 @@ from lakeproof.filters import ALWAYS, Expression
 from lakeproof.iceberg.predicates import from_filter
 from lakeproof.iceberg.pyiceberg_names import Schema, Table
 from lakeproof.iceberg.reading.planning import ScanPlan, plan
-from lakeproof.spark.jvm.gateway import CATALYST, SOURCES, Gateway, JavaProxy, from_java
+from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.gateway import Gateway, JavaProxy, from_java
 from lakeproof.spark.jvm.paths import SCHEMES, for_spark
 from lakeproof.spark.reading.catalyst import Node, Translation, translated, trees_of
 
@@ -119,7 +120,7 @@ class ManagedFileIndex(JavaProxy):
         self.source, self.only = source, only
         # With a root path Spark would let INSERT write files beside the metadata; without one it refuses.
         self._no_roots = gateway.sequence(())
-        struct = gateway.jvm.org.apache.spark.sql.types.StructType
+        struct = gateway.named(spark41.STRUCT_TYPE)
         self.hidden_schema = struct.fromDDL(hidden_schema) if hidden_schema else gateway.empty_schema
         self._size: int | None = None
 
@@ -185,7 +186,7 @@ class ManagedFileIndex(JavaProxy):
     class Java:
         """What py4j reads."""
 
-        implements = [f"{SOURCES}FileIndex"]  # noqa: RUF012 - py4j asks for a list
+        implements = [spark41.FILE_INDEX]  # noqa: RUF012 - py4j asks for a list
 
 
 def directories(gateway: Gateway, files: pa.Table, groups: Sequence[Group]) -> Any:
@@ -199,7 +200,7 @@ def directories(gateway: Gateway, files: pa.Table, groups: Sequence[Group]) -> A
     found = gateway.jvm.java.util.ArrayList()
     if together:
         text = ",".join(_as_json(group, statuses) for group in together)
-        found.addAll(gateway.built(f"[{text}]", gateway.list_of(f"{SOURCES}PartitionDirectory")))
+        found.addAll(gateway.built(f"[{text}]", gateway.list_of(spark41.PARTITION_DIRECTORY)))
     for group in alone:
         found.add(_directory(gateway, group, statuses))
     return gateway.jvm.PythonUtils.toSeq(found)
@@ -232,11 +233,11 @@ def _statuses(gateway: Gateway, group: Group, statuses: Sequence[str]) -> Any:
 def _directory(gateway: Gateway, group: Group, statuses: Sequence[str]) -> Any:
     files = _statuses(gateway, group, statuses)
     row = _row(gateway, group.hidden) if group.hidden else gateway.once("empty row", lambda: _row(gateway, ()))
-    return gateway.named(f"{SOURCES}PartitionDirectory").apply(row, files)
+    return gateway.named(spark41.PARTITION_DIRECTORY).apply(row, files)
 
 
 def _row(gateway: Gateway, values: Sequence[Any]) -> Any:
-    return gateway.named(f"{CATALYST}expressions.GenericInternalRow")(gateway.array("java.lang.Object", values))
+    return gateway.named(spark41.GENERIC_INTERNAL_ROW)(gateway.array("java.lang.Object", values))
 
 
 def _as_json(group: Group, statuses: Sequence[str]) -> str:

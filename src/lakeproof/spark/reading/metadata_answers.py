@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from lakeproof.filters import ALWAYS
 from lakeproof.iceberg.reading.aggregates import column_range, count_rows
 from lakeproof.spark.engine import Engine
+from lakeproof.spark.jvm import spark41
 from lakeproof.spark.reading.catalyst import Node, Untranslatable, column_name, trees_of
 from lakeproof.spark.reading.file_index import ScanSource
 from lakeproof.spark.row_level.scan_filters import scan_and_filter
@@ -35,7 +36,7 @@ class Answer(NamedTuple):
 
 def answered(engine: Engine, rows: DataFrame) -> Answer | None:
     """The row of a query that only counts a managed table, or asks for ends of its columns; `None`: read the rows."""
-    execution = rows._jdf.queryExecution()
+    execution = spark41.execution_of(rows)
     analyzed = plan = execution.analyzed()
     told = str(plan.toString())
     if not told.startswith("Aggregate ["):

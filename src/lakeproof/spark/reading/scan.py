@@ -11,7 +11,8 @@ from pyspark.sql import types as spark
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.pyiceberg_names import Schema, Table
-from lakeproof.spark.jvm.gateway import CATALYST, SOURCES, Gateway
+from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.jvm.spark_types import FIELD_ID
 from lakeproof.spark.reading.columns import ScanColumn, history_of, metadata_names, scan_columns
 from lakeproof.spark.reading.deletes import ROW_INDEX, Deletes, DeletingFileIndex, find_deletes, without_deleted
@@ -19,7 +20,6 @@ from lakeproof.spark.reading.file_groups import AdoptedFileIndex, Portion, named
 from lakeproof.spark.reading.file_index import ManagedFileIndex, ScanSource
 
 TRAVELS = " as it was"  # ends the key of a scan that stays at its snapshot whatever is committed
-_FORMATS = {"PARQUET": "parquet.ParquetFileFormat", "ORC": "orc.OrcFileFormat"}
 
 
 class Scan(NamedTuple):
@@ -130,19 +130,19 @@ class Scans:
     ) -> DataFrame:
         """The files of an index as rows of `schema`, hidden columns behind it."""
         gateway = self.gateway
-        if file_format not in _FORMATS:
+        if file_format not in spark41.FILE_FORMATS:
             raise InvalidInput(f"Spark cannot read {file_format} files here", place=f"table {'.'.join(table.name())}")
-        relation = gateway.named(f"{SOURCES}HadoopFsRelation")(
+        relation = gateway.named(spark41.HADOOP_FS_RELATION)(
             index,
             index.hidden_schema,
             gateway.java_schema(schema),
             gateway.none,
-            gateway.named(f"{SOURCES}{_FORMATS[file_format]}")(),
+            gateway.named(spark41.FILE_FORMATS[file_format])(),
             gateway.scala_map({}),
             gateway.session,
         )
         described = catalog_table(gateway, index.source, relation.schema())
-        return gateway.dataframe(gateway.module(f"{SOURCES}LogicalRelation").apply(relation, described))
+        return gateway.dataframe(gateway.module(spark41.LOGICAL_RELATION).apply(relation, described))
 
 
 def _key(table: Table, schema: Schema, snapshot_id: int | None) -> str:
@@ -154,7 +154,7 @@ def _key(table: Table, schema: Schema, snapshot_id: int | None) -> str:
 def catalog_table(gateway: Gateway, source: ScanSource, schema: Any) -> Any:
     """What Spark's optimizer shall know of the table: its name, its size and its number of rows."""
     namespace, name = source.table.name()[-2:]
-    identifier = gateway.named(f"{CATALYST}TableIdentifier").apply(
+    identifier = gateway.named(spark41.TABLE_IDENTIFIER).apply(
         name, gateway.some(namespace), gateway.some("spark_catalog")
     )
     return described_table(gateway, identifier, schema, _statistics(gateway, source))
@@ -162,20 +162,17 @@ def catalog_table(gateway: Gateway, source: ScanSource, schema: Any) -> Any:
 
 def described_table(gateway: Gateway, identifier: Any, schema: Any, statistics: Any) -> Any:
     """A `CatalogTable`; its provider names no data source, so that Spark can never write it by itself."""
-    kind = gateway.named(f"{CATALYST}catalog.CatalogTable")
-    given = {
-        1: identifier,
-        2: gateway.named(f"{CATALYST}catalog.CatalogTableType").EXTERNAL(),
-        3: gateway.named(f"{CATALYST}catalog.CatalogStorageFormat").empty(),
-        4: schema,
-        5: gateway.some("lakeproof"),
-        13: statistics,
-    }
-    numbers = [n for n in range(1, 22) if n not in given]
-    defaults = gateway.once(
-        "defaults of a CatalogTable", lambda: {n: getattr(kind, f"apply$default${n}")() for n in numbers}
+    return spark41.case_class(
+        gateway,
+        spark41.CATALOG_TABLE,
+        spark41.CATALOG_TABLE_FIELDS,
+        identifier=identifier,
+        tableType=gateway.named(spark41.CATALOG_TABLE_TYPE).EXTERNAL(),
+        storage=gateway.named(spark41.CATALOG_STORAGE_FORMAT).empty(),
+        schema=schema,
+        provider=gateway.some("lakeproof"),
+        stats=statistics,
     )
-    return kind.apply(*[given[n] if n in given else defaults[n] for n in range(1, 22)])
 
 
 def _statistics(gateway: Gateway, source: ScanSource) -> Any:
@@ -186,7 +183,7 @@ def _statistics(gateway: Gateway, source: ScanSource) -> Any:
         size, rows = source.planned().bytes_kept, source.planned().rows_kept
     # By JSON: py4j would turn Scala's BigInt into a plain number on its way.
     text = f'{{"sizeInBytes":{size},"rowCount":{rows},"colStats":{{}}}}'
-    return gateway.some(gateway.built(text, gateway.class_of(f"{CATALYST}catalog.CatalogStatistics")))
+    return gateway.some(gateway.built(text, gateway.class_of(spark41.CATALOG_STATISTICS)))
 
 
 def _summary(table: Table, snapshot_id: int | None) -> dict[str, str]:

@@ -6,6 +6,7 @@ from lakeproof.commit import Command, Policy
 from lakeproof.iceberg.committing.whole_file_commits import whole_files
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
+from lakeproof.spark.jvm import spark41
 from lakeproof.spark.row_level.effect import Effect, rows_read, wanted_by
 from lakeproof.spark.row_level.row_positions import placed_scan, places_in
 from lakeproof.spark.row_level.scan_filters import asked, exact_filter
@@ -35,7 +36,7 @@ def _whole_files(engine: Engine, table: Table, parsed: ParsedCommand) -> Effect 
     scan = engine.shape(table)
     condition = meaning_on(engine, table, scan.rows, parsed).condition
     hit = scan.rows if condition is None else scan.rows.filter(condition)
-    chosen = exact_filter(scan.source, hit._jdf.queryExecution().optimizedPlan())
+    chosen = exact_filter(scan.source, spark41.execution_of(hit).optimizedPlan())
     found = None if chosen is None else whole_files(table, chosen)
     if chosen is None or found is None or found.partial:
         return None

@@ -7,14 +7,13 @@ rows, that were computed from a table which is no more.
 from __future__ import annotations
 
 import uuid
-from functools import partial
 from typing import NamedTuple
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from lakeproof.commit import Command, Isolation, Mode, RunAgain, TableChange
-from lakeproof.commit.planning import Run, replaces_by_filter, run_until_done
+from lakeproof.commit.planning import Run, replaces_by_filter
 from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.filters import Expression, any_of, columns_of
 from lakeproof.format import DataFile, Rows, rows_of
@@ -26,7 +25,7 @@ from lakeproof.iceberg.committing.whole_file_commits import isolation_of, partit
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode
 from lakeproof.spark.row_level.expired import again_if_expired
-from lakeproof.spark.row_level.rerun import note_rerun, reruns_left
+from lakeproof.spark.row_level.rerun import reruns_left
 from lakeproof.spark.row_level.row_positions import as_rows, head_source, other_files, placed_scan, places_in
 from lakeproof.spark.row_level.scan_filters import Asked, condition_of
 from lakeproof.spark.row_level.scanned_files import dead_rows, homes_of, kept_rows
@@ -51,23 +50,18 @@ class Running(NamedTuple):
     reruns_left: bool
 
 
-def run_insert(engine: Engine, name: str, parsed: ParsedInsert) -> Committed:
-    """The statement, run until its commit stands; each time all its references to the table read one snapshot."""
-    command_id = str(uuid.uuid4())
-
-    def once(run: Run) -> Committed | RunAgain:
-        found = resolve_insert(engine, name, parsed)
-        left = reruns_left(found.table, run)
-        try:
-            return insert(engine, found, Running(command_id, run.reruns, left))
-        except (LakeproofError, PySparkException, Py4JError, OSError) as error:
-            known = isinstance(error, LakeproofError) and not isinstance(error, InvalidInput)
-            again = again_if_expired(engine, name, found.table, Mode.MERGE_ON_READ) if left and not known else None
-            if again is None:
-                raise
-            return again
-
-    return run_until_done(once, partial(note_rerun, engine, f"INSERT into {name}"))[0]
+def run_insert(engine: Engine, name: str, parsed: ParsedInsert, command_id: str, run: Run) -> Committed | RunAgain:
+    """The statement, run once from the table's head; all its references to the table read one snapshot."""
+    found = resolve_insert(engine, name, parsed)
+    left = reruns_left(found.table, run)
+    try:
+        return insert(engine, found, Running(command_id, run.reruns, left))
+    except (LakeproofError, PySparkException, Py4JError, OSError) as error:
+        known = isinstance(error, LakeproofError) and not isinstance(error, InvalidInput)
+        again = again_if_expired(engine, name, found.table, Mode.MERGE_ON_READ) if left and not known else None
+        if again is None:
+            raise
+        return again
 
 
 def insert(engine: Engine, found: ResolvedInsert, running: Running | None = None) -> Committed | RunAgain:
@@ -79,7 +73,7 @@ def insert(engine: Engine, found: ResolvedInsert, running: Running | None = None
     refuse_staged_writes(engine, table)
     policy = engine.watch.policy_of(table)
     at_head = replaces_by_filter(_COMMANDS[type(mode)], policy, can_run_again=running is not None)
-    if not said.reads and (isinstance(mode, Append) or at_head):
+    if not said.reads and at_head:
         return engine.write(table, rows, mode)
     reads = _rows_read(engine, table, said) if said.reads else ()
     on_phase = engine.watch.on_phase
@@ -112,10 +106,15 @@ def _committed(
 def _change(engine: Engine, table: Table, said: Asked, reads: Rows, mode: WriteMode, written: Written) -> TableChange:
     head = table.current_snapshot()
     base = TableChange(
-        command=Command.INSERT_SELECT,
-        isolation=insert_isolation(table),
+        command=Command.INSERT,
         scan_snapshot=None if head is None else head.snapshot_id,
         scan_sequence_number=0 if head is None else head.sequence_number or 0,
+    )
+    if isinstance(mode, Append) and not said.reads:
+        return base
+    base = base._replace(
+        command=Command.INSERT_SELECT,
+        isolation=insert_isolation(table),
         conflict_filter=any_of(said.reads),
         reads=reads,
     )

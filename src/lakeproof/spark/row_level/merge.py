@@ -14,6 +14,7 @@ from lakeproof.commit import Command, Policy
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
+from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import items_of
 from lakeproof.spark.jvm.spark_types import to_spark_schema
 from lakeproof.spark.row_level import new_rows
@@ -161,7 +162,7 @@ def _reads(scan: PlacedScan, said: Asked, taken: Taken, targets: Found) -> Found
 
 def _kept(source: DataFrame) -> bool:
     """Whether the source is kept by Spark from now on; what gives the same rows each time need not be."""
-    if _is_repeatable(source._jdf.queryExecution().optimizedPlan()):
+    if _is_repeatable(spark41.execution_of(source).optimizedPlan()):
         return False
     source.persist(_LEVEL)
     return True
@@ -180,4 +181,4 @@ def _is_repeatable(plan: Any) -> bool:
 
 
 def _bytes(source: DataFrame) -> int:
-    return int(str(source._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    return int(str(spark41.execution_of(source).optimizedPlan().stats().sizeInBytes()))

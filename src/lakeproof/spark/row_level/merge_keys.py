@@ -16,7 +16,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.jvm.gateway import CATALYST, Gateway, items_of
+from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.gateway import Gateway, items_of
 from lakeproof.spark.reading.columns import named_column
 
 MOST_KEYS = 200
@@ -45,7 +46,7 @@ class Keys(NamedTuple):
 
 def keys_of(engine: Engine, target: DataFrame, source: DataFrame, on: Column) -> Keys:
     """The conditions that the equalities `target expression = source expression` of an ON clause allow."""
-    pairs = list(_equalities(target.join(source, on, "inner")._jdf.queryExecution().analyzed(), target))
+    pairs = list(_equalities(spark41.execution_of(target.join(source, on, "inner")).analyzed(), target))
     if not pairs:
         return Keys()
     names = [f"key_{number}" for number in range(len(pairs))]
@@ -108,10 +109,10 @@ def _between(engine: Engine, keys: DataFrame, pairs: Sequence[_Pair], names: Seq
 
 def _bloom(gateway: Gateway, keys: DataFrame, names: Sequence[str]) -> Column:
     """Spark's own aggregate, which no function of its gives; of the rows that the optimizer believes in, a quarter."""
-    expressions = gateway.named("org.apache.spark.sql.classic.ExpressionUtils")
+    expressions = gateway.named(spark41.EXPRESSION_UTILS)
     expected = max(_LEAST_EXPECTED, min(_MOST_EXPECTED, _bytes(keys) // 32))
-    kind = gateway.named(f"{CATALYST}expressions.aggregate.BloomFilterAggregate")
-    made = kind(expressions.expression(F.xxhash64(*names)._jc), expected)
+    kind = gateway.named(spark41.BLOOM_FILTER_AGGREGATE)
+    made = kind(expressions.expression(spark41.java_column(F.xxhash64(*names))), expected)
     return Column(expressions.column(made.toAggregateExpression()))
 
 
@@ -121,20 +122,21 @@ def _might_contain(engine: Engine, bloom: pa.Table, sides: Sequence[Any]) -> Col
     printed with every plan and sent with every predicate.
     """
     gateway = engine.gateway
-    expressions = gateway.named("org.apache.spark.sql.classic.ExpressionUtils")
+    expressions = gateway.named(spark41.EXPRESSION_UTILS)
     held = gateway.spark.createDataFrame(bloom).scalar()
     hashed = F.xxhash64(*[_as_column(engine, side) for side in sides])
-    kind = gateway.named(f"{CATALYST}expressions.BloomFilterMightContain")
-    return Column(expressions.column(kind(expressions.expression(held._jc), expressions.expression(hashed._jc))))
+    kind = gateway.named(spark41.BLOOM_FILTER_MIGHT_CONTAIN)
+    both = [expressions.expression(spark41.java_column(column)) for column in (held, hashed)]
+    return Column(expressions.column(kind(*both)))
 
 
 def _bytes(rows: DataFrame) -> int:
     """What the optimizer believes, which is seldom too little."""
-    return int(str(rows._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    return int(str(spark41.execution_of(rows).optimizedPlan().stats().sizeInBytes()))
 
 
 def _as_column(engine: Engine, expression: Any) -> Column:
-    return Column(engine.gateway.named("org.apache.spark.sql.classic.ExpressionUtils").column(expression))
+    return Column(engine.gateway.named(spark41.EXPRESSION_UTILS).column(expression))
 
 
 def only_matching(target: DataFrame, keys: Keys) -> DataFrame:
@@ -192,7 +194,7 @@ def _column(expression: Any, own: dict[int, str]) -> Column | None:
 
 
 def _output(rows: DataFrame) -> Iterator[Any]:
-    yield from items_of(rows._jdf.queryExecution().analyzed().output())
+    yield from items_of(spark41.execution_of(rows).analyzed().output())
 
 
 def _conjuncts(condition: Any) -> Iterator[Any]:

@@ -20,6 +20,7 @@ from lakeproof.iceberg.committing.footers import WrittenFile
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.delete_files import Positions
 from lakeproof.spark.engine import Engine
+from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.jvm.spark_types import has_collections, to_spark_schema
 from lakeproof.spark.reading.columns import named_column
@@ -154,7 +155,7 @@ def _written_and_told(gateway: Gateway, table: Table, rows: DataFrame) -> Taken:
 
 def _heard(gateway: Gateway, written: DataFrame) -> pa.Table:
     """What a query told while it ran; through Arrow, which is ten times faster than object by object."""
-    row = written._jdf.queryExecution().observedMetrics().apply(_TOLD)
+    row = spark41.execution_of(written).observedMetrics().apply(_TOLD)
     listed = gateway.jvm.java.util.ArrayList()
     listed.add(row)
     return DataFrame(gateway.session.createDataFrame(listed, row.schema()), gateway.spark).toArrow()

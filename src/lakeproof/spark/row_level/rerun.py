@@ -7,19 +7,18 @@ command id stays the same, so that a commit whose answer was lost is found again
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from lakeproof.commit import Command, Conflict, Policy, RunAgain, TableChange
-from lakeproof.commit.planning import MAX_RERUNS, Run, mode_for, run_until_done
+from lakeproof.commit.planning import MAX_RERUNS, Run, mode_for
 from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.iceberg.committing.commit import FILES_WRITTEN, RUNNING_AGAIN, SCANNED, Committed
-from lakeproof.iceberg.committing.table_commits import commit_change, remove_files
+from lakeproof.iceberg.committing.table_access import remove_files
+from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.whole_file_commits import isolation_of, mode_of
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
@@ -45,30 +44,18 @@ _EFFECTS: dict[Command, Callable[..., Effect]] = {
 Find = Callable[..., Effect]
 
 
-class Done(NamedTuple):
-    """What became of a command: its snapshot (`None`: nothing was to be done), and what it took."""
-
-    snapshot_id: int | None
-    reruns: int = 0
-    retries: int = 0
-
-
-def run_row_level(engine: Engine, name: str, parsed: ParsedCommand) -> Done:
-    """The command as one snapshot of the table `name`."""
+def run_row_level(
+    engine: Engine, name: str, parsed: ParsedCommand, command_id: str, run: Run
+) -> Committed | RunAgain | None:
+    """The command, run once from the head of the table `name`; `None`: there was nothing to do."""
     command, find = parsed.command, partial(_EFFECTS[parsed.command], engine, parsed=parsed)
-    command_id = str(uuid.uuid4())
-
-    def once(run: Run) -> Committed | RunAgain | None:
-        table = engine.load(name)
-        require_writable(table)
-        refuse_staged_writes(engine, table)
-        policy = engine.watch.policy_of(table)
-        mode = mode_for(command, policy, mode_of(table, command), run.again)
-        base = TableChange(command, mode, isolation_of(table, command), command_id)
-        return _once(engine, table, base, policy, find, name, run)
-
-    answer, last = run_until_done(once, partial(note_rerun, engine, f"{command} on {name}"))
-    return Done(None, last.reruns) if answer is None else Done(answer.snapshot_id, last.reruns, answer.retries)
+    table = engine.load(name)
+    require_writable(table)
+    refuse_staged_writes(engine, table)
+    policy = engine.watch.policy_of(table)
+    mode = mode_for(command, policy, mode_of(table, command), run.again)
+    base = TableChange(command, mode, isolation_of(table, command), command_id)
+    return _once(engine, table, base, policy, find, name, run)
 
 
 def note_rerun(engine: Engine, what: str, run: Run, conflict: Conflict) -> None:

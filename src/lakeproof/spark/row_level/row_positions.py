@@ -22,7 +22,8 @@ from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.delete_files import Positions, deleted_positions
 from lakeproof.iceberg.reading.planning import ScanPlan
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.jvm.gateway import SOURCES, Gateway
+from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.jvm.spark_types import FIELD_ID
 from lakeproof.spark.reading.columns import ScanColumn, history_of, kept_columns, scan_columns
 from lakeproof.spark.reading.deletes import (
@@ -79,7 +80,7 @@ class PlacedFileIndex(ManagedFileIndex):
     class Java:
         """What py4j reads (it does not look at the parent class)."""
 
-        implements = [f"{SOURCES}FileIndex"]  # noqa: RUF012 - py4j asks for a list
+        implements = [spark41.FILE_INDEX]  # noqa: RUF012 - py4j asks for a list
 
 
 class PlacedScan(NamedTuple):

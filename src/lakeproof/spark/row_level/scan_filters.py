@@ -34,7 +34,8 @@ from lakeproof.iceberg.predicates import from_filter, to_filter
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.tables.column_dependencies import infer, table_dependencies
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.jvm.gateway import CATALYST, Gateway, items_of
+from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.gateway import Gateway, items_of
 from lakeproof.spark.reading.catalyst import Node, Translation, conjuncts_of, trees_of
 from lakeproof.spark.reading.columns import named_column
 from lakeproof.spark.reading.deletes import HIDDEN
@@ -74,7 +75,7 @@ def asked(engine: Engine, table: Table, rows: DataFrame, target: PlacedFileIndex
     found: Expression | None = None
     reads = []
     heads: set[int | None] = set()
-    for key, conjuncts in _scans(engine.gateway, rows._jdf.queryExecution().optimizedPlan()):
+    for key, conjuncts in _scans(engine.gateway, spark41.execution_of(rows).optimizedPlan()):
         source: ScanSource | None
         if target is not None and key == target.toString():
             own = _predicate(engine, table, target.source, conjuncts)
@@ -103,7 +104,7 @@ def filter_from_text(engine: Engine, table: Table, text: str) -> Translation:
     """A condition of SQL on the table's rows, as Spark reads it: exact where it is all that the filter says."""
     scan = engine.scan(table)
     rows = scan.rows.filter(F.expr(text))
-    exact = exact_filter(scan.source, rows._jdf.queryExecution().optimizedPlan())
+    exact = exact_filter(scan.source, spark41.execution_of(rows).optimizedPlan())
     return Translation(any_of(asked(engine, table, rows).reads), False) if exact is None else Translation(exact, True)
 
 
@@ -198,7 +199,7 @@ def _scans(gateway: Gateway, plan: Any, above: tuple[Any, ...] = ()) -> Iterator
 
 
 def _conjuncts(gateway: Gateway, condition: Any) -> Iterator[Any]:
-    subqueries = gateway.module(f"{CATALYST}expressions.SubqueryExpression")
+    subqueries = gateway.module(spark41.SUBQUERY_EXPRESSION)
     for each in _all_conjuncts(condition):
         if not subqueries.hasSubquery(each):
             yield each

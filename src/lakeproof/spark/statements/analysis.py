@@ -17,10 +17,10 @@ from pyspark.sql import types as spark
 
 from lakeproof.commit import Command
 from lakeproof.errors import InvalidInput
-from lakeproof.spark.jvm.gateway import CATALYST, Gateway, items_of, texts_of
+from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.gateway import Gateway, items_of, texts_of
 from lakeproof.sql.column_aliases import with_aliases_inside
 
-_LOGICAL = f"{CATALYST}plans.logical."
 _COMMANDS = {"DeleteFromTable": Command.DELETE, "UpdateTable": Command.UPDATE, "MergeIntoTable": Command.MERGE}
 _NOT_REPEATABLE = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
 MATCHED, NOT_MATCHED, NOT_MATCHED_BY_SOURCE = "matched", "not matched", "not matched by source"
@@ -94,25 +94,23 @@ class Analyzer:
     def _parsed(self, text: str, arguments: Arguments | None) -> Any:
         if not arguments:
             return self.parser.parsePlan(text)
-        context = f"{CATALYST}parser."
         if isinstance(arguments, Mapping):
             values: Any = {name: self._argument(value) for name, value in arguments.items()}
-            named = self.gateway.named(f"{context}NamedParameterContext")
+            named = self.gateway.named(spark41.NAMED_PARAMETER_CONTEXT)
             return self.parser.parsePlanWithParameters(text, named(self.gateway.jvm.PythonUtils.toScalaMap(values)))
         values = self.gateway.sequence(self._argument(value) for value in arguments)
-        listed = self.gateway.named(f"{context}PositionalParameterContext")
+        listed = self.gateway.named(spark41.POSITIONAL_PARAMETER_CONTEXT)
         return self.parser.parsePlanWithParameters(text, listed(values))
 
     def _argument(self, value: Any) -> Any:
-        return self.gateway.session.expression(F.lit(value)._jc)
+        return self.gateway.session.expression(spark41.java_column(F.lit(value)))
 
     def activate(self) -> None:
         """Parser and analyzer read the settings of the thread's active session.
 
         A Python thread that never ran a query has none; Spark would then ask its own catalog instead of ours.
         """
-        sessions = "org.apache.spark.sql.classic.SparkSession"
-        self.gateway.static(sessions, "setActiveSession")(self.gateway.session)
+        self.gateway.static(spark41.SPARK_SESSION, "setActiveSession")(self.gateway.session)
 
     # ---- parsed plans
 
@@ -167,7 +165,7 @@ class Analyzer:
 
     def column(self, expression: Any) -> Column:
         """A Catalyst expression as a Column."""
-        return Column(self.gateway.static("org.apache.spark.sql.classic.ExpressionUtils", "column")(expression))
+        return Column(self.gateway.static(spark41.EXPRESSION_UTILS, "column")(expression))
 
     def _optional(self, expression: Any) -> Column | None:
         return self.column(expression.get()) if expression.isDefined() else None
@@ -175,10 +173,10 @@ class Analyzer:
     def _with_target(self, plan: Any, target: Target) -> Any:
         """The plan with the scan for its target; there alone, so that subqueries on the table read it as others do."""
         if plan.nodeName() == "UnresolvedRelation":
-            scan = target.rows._jdf.queryExecution().analyzed()
+            scan = spark41.execution_of(target.rows).analyzed()
             own = scan.output().take(len(target.columns.fields))
-            shown = self.gateway.module(f"{_LOGICAL}Project").apply(own, scan)
-            return self.gateway.module(f"{_LOGICAL}SubqueryAlias").apply(self.gateway.sequence(target.name), shown)
+            shown = self.gateway.module(spark41.PROJECT).apply(own, scan)
+            return self.gateway.module(spark41.SUBQUERY_ALIAS).apply(self.gateway.sequence(target.name), shown)
         children = plan.children()
         return plan.withNewChildren(children.updated(0, self._with_target(children.apply(0), target)))
 
@@ -205,22 +203,21 @@ class Analyzer:
         if kind is Command.UPDATE and command.condition().isDefined():
             condition = command.condition().get()
         if condition is not None:
-            rows = self.gateway.named(f"{_LOGICAL}Filter")(condition, rows)
+            rows = self.gateway.named(spark41.FILTER)(condition, rows)
         if kind is Command.DELETE:
             return rows
         values = [self._named(assignment.value()) for assignment in items_of(command.assignments())]
-        return self.gateway.module(f"{_LOGICAL}Project").apply(self.gateway.sequence(values), rows)
+        return self.gateway.module(spark41.PROJECT).apply(self.gateway.sequence(values), rows)
 
     def _named(self, value: Any) -> Any:
-        alias = self.gateway.module(f"{CATALYST}expressions.Alias")
-        rest = [getattr(alias, f"apply$default${number}")(value, "value") for number in range(3, 7)]
-        return alias.apply(value, "value", *rest)
+        alias = self.gateway.module(spark41.ALIAS)
+        return alias.apply(value, "value", *spark41.defaults(alias, "apply", range(3, 7), value, "value"))
 
     # ---- values
 
     def _attributes(self, target: Target) -> Any:
         """The columns of the scan as the table declares them: the scan itself calls every column nullable."""
-        found = target.rows._jdf.queryExecution().analyzed().output().take(len(target.columns.fields))
+        found = spark41.execution_of(target.rows).analyzed().output().take(len(target.columns.fields))
         if all(_is_nullable(field) for field in target.columns.fields):
             return found
         declared = []
@@ -255,7 +252,7 @@ class Analyzer:
     @property
     def _rules(self) -> Any:
         """Spark's rules for values that are assigned to columns of a V2 table: types, structs, defaults, NOT NULL."""
-        return self.gateway.module(f"{CATALYST}analysis.AssignmentUtils")
+        return self.gateway.module(spark41.ASSIGNMENT_UTILS)
 
     def _values(self, aligned: Any) -> tuple[Column, ...]:
         return tuple(self.column(assignment.value()) for assignment in items_of(aligned))
@@ -266,13 +263,11 @@ class Analyzer:
         To a target that has no row-level operations of its own it casts anything to anything, without asking the
         store assignment policy; the rules that follow do ask.
         """
-        kind = self.gateway.named(f"{_LOGICAL}Assignment")
+        kind = self.gateway.named(spark41.ASSIGNMENT)
         return self.gateway.sequence(kind(each.key(), self._uncast(each.value())) for each in items_of(assignments))
 
     def _uncast(self, value: Any) -> Any:
-        tag = self.gateway.once(
-            "cast by insertion", lambda: self.gateway.module(f"{CATALYST}expressions.Cast").BY_TABLE_INSERTION()
-        )
+        tag = self.gateway.once("cast by insertion", lambda: self.gateway.module(spark41.CAST).BY_TABLE_INSERTION())
         if value.getClass().getSimpleName() == "Cast" and value.getTagValue(tag).isDefined():
             value = value.child()
         return value.child() if value.getClass().getSimpleName() == "AssertNotNull" else value

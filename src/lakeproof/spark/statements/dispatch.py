@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
+from lakeproof.commit.planning import run_until_done
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS
 from lakeproof.iceberg.committing.whole_file_commits import delete_where
 from lakeproof.iceberg.pyiceberg_names import Table
-from lakeproof.spark.catalog import lowered
 from lakeproof.spark.engine import Engine
+from lakeproof.spark.jvm import spark41
 from lakeproof.spark.names_in_force import names_mean
 from lakeproof.spark.reading.cached_frames import follow_tables
 from lakeproof.spark.reading.explaining import explained
 from lakeproof.spark.reading.metadata_answers import answered
 from lakeproof.spark.row_level.insert import run_insert
-from lakeproof.spark.row_level.rerun import run_row_level
+from lakeproof.spark.row_level.rerun import note_rerun, run_row_level
 from lakeproof.spark.row_level.target import analyzer_of
 from lakeproof.spark.statements import ddl, shows
 from lakeproof.spark.statements.analysis import Analyzer, Arguments, ParsedCommand, ParsedInsert
@@ -36,6 +39,7 @@ from lakeproof.spark.statements.names import (
 )
 from lakeproof.spark.statements.options import refuse_options_in
 from lakeproof.spark.statements.procedures import call
+from lakeproof.spark.statements.table_options import lowered
 from lakeproof.sql import parse
 from lakeproof.sql import statements as s
 from lakeproof.sql.parser import asks_for_management, target
@@ -101,11 +105,15 @@ class Runner:
         name = None if parsed is None else managed_target(self.engine, parsed.target)
         if name is None or parsed is None:
             return self._sql(text, args)
-        if isinstance(parsed, ParsedInsert):
-            run_insert(self.engine, name, parsed)
-        else:
-            run_row_level(self.engine, name, parsed)
+        self._run_until_done(name, parsed)
         return self.nothing()
+
+    def _run_until_done(self, name: str, parsed: ParsedCommand | ParsedInsert) -> None:
+        """Run the command from the head until its commit stands; a commit whose answer was lost has the same id."""
+        once: Any = run_insert if isinstance(parsed, ParsedInsert) else run_row_level
+        what = f"INSERT into {name}" if isinstance(parsed, ParsedInsert) else f"{parsed.command} on {name}"
+        run = partial(once, self.engine, name, parsed, str(uuid.uuid4()))
+        run_until_done(run, partial(note_rerun, self.engine, what))
 
     def merge(self, plan: Any) -> bool:
         """Run the MERGE that `DataFrame.mergeInto` describes; false: it is not about a managed table."""
@@ -113,7 +121,7 @@ class Runner:
         name = managed_target(self.engine, parsed.target) if isinstance(parsed, ParsedCommand) else None
         if name is None or not isinstance(parsed, ParsedCommand):
             return False
-        run_row_level(self.engine, name, parsed)
+        self._run_until_done(name, parsed)
         follow_tables(self.engine)
         return True
 
@@ -182,10 +190,10 @@ class Runner:
         """Run the INSERT that `DataFrameWriter.insertInto` means: the statement, with these rows for its query."""
         verb = "overwrite" if overwrite else "into"
         plan = self.analyzer.parsed(f"insert {verb} {name} select 1")
-        query = self.engine.gateway.one(rows._jdf.queryExecution().analyzed())
+        query = self.engine.gateway.one(spark41.execution_of(rows).analyzed())
         parsed = self.analyzer.command_of(plan.withNewChildren(query))
         assert isinstance(parsed, ParsedInsert)
-        run_insert(self.engine, qualified(self.engine, name), parsed)
+        self._run_until_done(qualified(self.engine, name), parsed)
         follow_tables(self.engine)
 
     def _explain(self, mode: str, inner: str, text: str) -> DataFrame:

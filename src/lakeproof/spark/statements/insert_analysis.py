@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from lakeproof.errors import InvalidInput, Unavailable
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode, version_label
-from lakeproof.spark.jvm.gateway import CATALYST
+from lakeproof.spark.jvm import spark41
 from lakeproof.spark.reading.catalyst import translated, trees_of
 from lakeproof.spark.row_level.scan_filters import Asked, asked
 from lakeproof.spark.row_level.target import analyzer_of
@@ -66,8 +66,8 @@ def _mode(engine: Engine, table: Table, command: Any) -> WriteMode:
 def _replaced(engine: Engine, table: Table, command: Any) -> Overwrite:
     """The rows of the condition; constants in it (`PARTITION (p = 1)` casts them) are folded as Spark would."""
     gateway = engine.gateway
-    asked = gateway.named(f"{CATALYST}plans.logical.Filter")(command.deleteExpr(), command.table())
-    folded = gateway.module(f"{CATALYST}optimizer.ConstantFolding").apply(asked).condition()
+    asked = gateway.named(spark41.FILTER)(command.deleteExpr(), command.table())
+    folded = gateway.module(spark41.CONSTANT_FOLDING).apply(asked).condition()
     names = {name: name for name in table.schema().column_names}
     said = translated(trees_of(gateway, gateway.one(folded)), names)
     if not said.exact:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from lakeproof.errors import InvalidInput
-from lakeproof.spark.jvm.gateway import CATALYST, Gateway
+from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.gateway import Gateway
 
 
 def epoch_millis(gateway: Gateway, instant: Any) -> int:
@@ -16,10 +17,8 @@ def epoch_millis(gateway: Gateway, instant: Any) -> int:
     if text.isdigit() and len(text) > 8:
         return int(text)
     zone = session_zone(gateway)
-    times = gateway.module(f"{CATALYST}util.DateTimeUtils")
-    read = times.stringToTimestamp(
-        gateway.jvm.org.apache.spark.unsafe.types.UTF8String.fromString(text), times.getZoneId(zone)
-    )
+    times = gateway.module(spark41.DATE_TIME_UTILS)
+    read = times.stringToTimestamp(gateway.named(spark41.UTF8_STRING).fromString(text), times.getZoneId(zone))
     if not read.isDefined():
         hint = "write '2024-01-31 12:00:00.000' or epoch milliseconds"
         raise InvalidInput(f"`{text}` is not a time", place=f"time zone {zone}", hint=hint)

@@ -9,16 +9,17 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from lakeproof.spark.jvm.gateway import CATALYST, Gateway
+from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.gateway import Gateway
+from lakeproof.spark.jvm.spark41 import to_arrow_schema
 
 
 def row_of_longs(gateway: Gateway, columns: Any, values: Sequence[int]) -> DataFrame:
     """One row of bigints under these attributes of a plan; Arrow would ask the JVM five times as often."""
     longs = gateway.once("reader of longs", lambda: _reader_of_longs(gateway)).readValue(json.dumps(list(values)))
-    row = gateway.static("org.apache.spark.sql.RowFactory", "create")(longs)
-    relation = gateway.module(f"{CATALYST}plans.logical.LocalRelation")
+    row = gateway.static(spark41.ROW_FACTORY, "create")(longs)
+    relation = gateway.module(spark41.LOCAL_RELATION)
     return gateway.dataframe(relation.fromExternalRows(columns, gateway.one(row)))
 
 

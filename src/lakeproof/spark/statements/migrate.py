@@ -8,7 +8,8 @@ from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.tables.tables import PartitionBy, create_table, drop_table
 from lakeproof.iceberg.upkeep.add_files import add_files
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.jvm.gateway import CATALYST, Gateway, items_of
+from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.gateway import Gateway, items_of
 from lakeproof.spark.jvm.paths import from_spark
 from lakeproof.spark.jvm.spark_types import to_iceberg_schema
 from lakeproof.spark.statements.instants import session_zone
@@ -22,7 +23,7 @@ def migrate(engine: Engine, name: str) -> int:
         raise InvalidInput(f"Spark has no table `{full}` to migrate", hint="give the name of a Parquet table")
     gateway = engine.gateway
     namespace, _, table_name = full.rpartition(".")
-    identifier = gateway.named(f"{CATALYST}TableIdentifier").apply(table_name, gateway.some(namespace))
+    identifier = gateway.named(spark41.TABLE_IDENTIFIER).apply(table_name, gateway.some(namespace))
     known = gateway.session.sessionState().catalog().getTableMetadata(identifier)
     provider = str(known.provider().get())
     if provider.lower() != "parquet":
@@ -44,8 +45,7 @@ def migrate(engine: Engine, name: str) -> int:
 
 def _forget(gateway: Gateway, known: Any) -> None:
     """Spark drops its table and keeps the files: they would be deleted with a table that Spark holds for its own."""
-    external = gateway.named(f"{CATALYST}catalog.CatalogTableType").EXTERNAL()
-    kept = [external if n == 2 else getattr(known, f"copy$default${n}")() for n in range(1, 22)]
+    external = gateway.named(spark41.CATALOG_TABLE_TYPE).EXTERNAL()
     catalog = gateway.session.sessionState().catalog()
-    catalog.alterTable(known.copy(*kept))
+    catalog.alterTable(spark41.copied(known, spark41.CATALOG_TABLE_FIELDS, tableType=external))
     catalog.dropTable(known.identifier(), True, False)

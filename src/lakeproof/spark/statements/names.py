@@ -12,7 +12,7 @@ from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.tables.catalogs import CATALOG_NAME
 from lakeproof.iceberg.tables.tables import joined_name, name_parts, table_exists
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.jvm.gateway import CATALYST
+from lakeproof.spark.jvm import spark41
 
 _CATALOGS = ("spark_catalog", CATALOG_NAME)
 UNIQUE = "lakeproof scan "  # what stands for the catalog in the name of a relation at one snapshot
@@ -62,9 +62,9 @@ def under_its_name(engine: Engine, table: Table, rows: DataFrame) -> DataFrame:
     """A scan of the table whose columns can be called `t.id`, `namespace.t.id` or `spark_catalog.namespace.t.id`."""
     *namespace, name = table.name()
     gateway = engine.gateway
-    alias = gateway.module(f"{CATALYST}plans.logical.SubqueryAlias")
+    alias = gateway.module(spark41.SUBQUERY_ALIAS)
     parts = gateway.sequence(["spark_catalog", ".".join(namespace), name])
-    return gateway.dataframe(alias.apply(parts, rows._jdf.queryExecution().analyzed()))
+    return gateway.dataframe(alias.apply(parts, spark41.execution_of(rows).analyzed()))
 
 
 def spark_has(engine: Engine, name: str) -> bool:
@@ -72,7 +72,7 @@ def spark_has(engine: Engine, name: str) -> bool:
     *before, table = name_parts(qualified(engine, name))
     namespace = ".".join(before)
     gateway = engine.gateway
-    identifier = gateway.named(f"{CATALYST}TableIdentifier").apply(table, gateway.some(namespace))
+    identifier = gateway.named(spark41.TABLE_IDENTIFIER).apply(table, gateway.some(namespace))
     catalog = gateway.session.sessionState().catalog()
     return bool(catalog.databaseExists(namespace) and catalog.tableExists(identifier))
 

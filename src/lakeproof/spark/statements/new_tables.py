@@ -12,26 +12,26 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from lakeproof.iceberg.tables.tables import joined_name
-from lakeproof.spark.catalog import is_managed, partition_by
 from lakeproof.spark.engine import Engine
+from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway, items_of
 from lakeproof.spark.statements.ddl import create_from_rows
 from lakeproof.spark.statements.names import qualified
 from lakeproof.spark.statements.options import reader_options
+from lakeproof.spark.statements.table_options import is_managed, partition_by
 from lakeproof.sql.statements import CreateTable, PartitionField
 
 
 def create_by_writer(engine: Engine, name: str, rows: DataFrame, writer: Any) -> bool:
     """Make the table that a `DataFrameWriterV2` describes; false: it does not ask for a managed one."""
     gateway = engine.gateway
-    provider = _optional(gateway, writer, "provider")
-    properties = {
-        str(key): str(value) for key, value in gateway.java_map(_field(gateway, writer, "properties")).items()
-    }
+    provider = _optional(gateway, writer, spark41.WRITER_PROVIDER)
+    held = gateway.java_map(gateway.hidden_field(writer, spark41.WRITER_PROPERTIES))
+    properties = {str(key): str(value) for key, value in held.items()}
     options = reader_options(gateway, writer)
     if not is_managed(provider or "", {**options, **properties}):
         return False
-    given = _optional(gateway, writer, "partitioning")
+    given = _optional(gateway, writer, spark41.WRITER_PARTITIONING)
     fields = [partition_by(transform) for transform in items_of(given)] if given is not None else []
     made = CreateTable(
         name,
@@ -40,6 +40,7 @@ def create_by_writer(engine: Engine, name: str, rows: DataFrame, writer: Any) ->
         options=tuple(options.items()),
         properties=tuple(properties.items()),
         partitions=tuple(PartitionField(joined_name(each.column.split(".")), each.transform) for each in fields),
+        clauses=("clustered",) if _optional(gateway, writer, spark41.WRITER_CLUSTERING) is not None else (),
     )
     create_from_rows(engine, made, qualified(engine, name), rows)
     return True
@@ -50,22 +51,20 @@ def save_by_writer(
 ) -> bool:
     """Make the table that a `DataFrameWriter` saves; false: it does not ask for a managed one."""
     gateway = engine.gateway
-    chosen = provider or str(_field(gateway, writer, "source"))
+    chosen = provider or str(gateway.hidden_field(writer, spark41.WRITER_SOURCE))
     options = reader_options(gateway, writer)
     if not is_managed(chosen, options):
         return False
-    given = _optional(gateway, writer, "partitioningColumns")
+    given = _optional(gateway, writer, spark41.WRITER_PARTITION_COLUMNS)
     by = [*columns] or ([str(column) for column in items_of(given)] if given is not None else [])
     partitions = tuple(PartitionField(joined_name([column])) for column in by)
     made = CreateTable(name, "", provider=chosen, options=tuple(options.items()), partitions=partitions)
+    if _optional(gateway, writer, spark41.WRITER_BUCKETS) is not None:
+        made = made._replace(clauses=("bucketed",))
     create_from_rows(engine, made, qualified(engine, name), rows)
     return True
 
 
-def _field(gateway: Gateway, writer: Any, name: str) -> Any:
-    return gateway.hidden_field(writer, name)
-
-
 def _optional(gateway: Gateway, writer: Any, name: str) -> Any:
-    found = _field(gateway, writer, name)
+    found = gateway.hidden_field(writer, name)
     return found.get() if found.isDefined() else None

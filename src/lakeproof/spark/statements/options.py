@@ -8,6 +8,7 @@ from typing import Any
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
+from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.reading.scan import Scan
 from lakeproof.sql.lexer import marked, tokens_of
@@ -82,5 +83,5 @@ def refuse_options_in(text: str, is_managed: Any) -> None:
 def reader_options(gateway: Gateway, reader: Any) -> dict[str, str]:
     """The options of a `DataFrameReader`, a `DataFrameWriter` or a `DataFrameWriterV2` of the JVM."""
     newer = str(reader.getClass().getSimpleName()) == "DataFrameWriterV2"
-    held = gateway.hidden_field(reader, "options" if newer else "extraOptions")
+    held = gateway.hidden_field(reader, spark41.WRITER_OPTIONS if newer else spark41.OLD_WRITER_OPTIONS)
     return {str(name).lower(): str(value) for name, value in gateway.java_map(held).items()}

@@ -19,6 +19,7 @@ from lakeproof.iceberg import pyiceberg_names as iceberg
 from lakeproof.iceberg.committing.footers import WrittenFile, data_file_from_bytes
 from lakeproof.iceberg.failures import spoken
 from lakeproof.iceberg.tables.column_dependencies import table_dependencies
+from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.jvm.spark_types import to_spark_schema
 
@@ -57,7 +58,7 @@ class _Columns(NamedTuple):
 
 def local_files(gateway: Gateway, table: iceberg.Table, rows: DataFrame, folder: str) -> list[iceberg.DataFile] | None:
     """The rows as data files below `folder`, or `None` where Spark's own writer must write them."""
-    plan = rows._jdf.queryExecution().optimizedPlan()
+    plan = spark41.execution_of(rows).optimizedPlan()
     if plan.nodeName() != "LocalRelation" or table_dependencies(table):
         return None
     columns = _columns(table, rows)

@@ -35,7 +35,8 @@ from lakeproof.iceberg.pyiceberg_names import (
 from lakeproof.iceberg.tables.column_dependencies import Dependency, table_dependencies
 from lakeproof.iceberg.tables.tables import column_path
 from lakeproof.iceberg.upkeep.add_files import NAME_MAPPING
-from lakeproof.spark.jvm.gateway import SOURCES, Gateway
+from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.jvm.paths import for_spark, from_spark
 from lakeproof.spark.jvm.spark_types import FIELD_ID, has_collections, to_spark_schema
 from lakeproof.spark.reading.columns import named_column, quoted
@@ -44,9 +45,6 @@ from lakeproof.spark.writing.transforms import decoded, encoded, transformed
 from lakeproof.spark.writing.worker_write import write_in_workers
 
 _PART = "__lakeproof_"
-_WRITERS = {"parquet": "parquet.ParquetFileFormat", "orc": "orc.OrcFileFormat"}
-_COMMITTER = "org.apache.spark.sql.execution.streaming.ManifestFileCommitProtocol"
-_REPORT = "org.apache.spark.sql.execution.streaming.sinks.FileStreamSinkLog"
 # So many files a task keeps open before Spark sorts the rest of its rows by partition instead.
 _OPEN_FILES = "spark.sql.maxConcurrentOutputFileWriters"
 _MOST_OPEN_FILES = 16
@@ -214,20 +212,20 @@ def partition_of(path: str, table: Table) -> tuple[Any, ...]:
 def native_paths(gateway: Gateway, rows: DataFrame, names: Sequence[str], folder: str, table: Table) -> list[str]:
     """What Spark's own writer wrote: committed tasks report their files, and the report is all that is read."""
     kind = _format(table)
-    query = rows._jdf.queryExecution()
-    committer = gateway.named(_COMMITTER)("0", for_spark(folder))
+    query = spark41.execution_of(rows)
+    committer = gateway.named(spark41.MANIFEST_FILE_COMMIT_PROTOCOL)("0", for_spark(folder))
     report = f"{folder}/_spark_metadata"
-    log = gateway.named(_REPORT)(1, gateway.session, for_spark(report), gateway.none)
+    log = gateway.named(spark41.FILE_STREAM_SINK_LOG)(1, gateway.session, for_spark(report), gateway.none)
     committer.setupManifestOptions(log, 0)
     columns = _attributes(gateway, query.analyzed().output(), rows.columns, table)
-    writer = gateway.module(f"{SOURCES}FileFormatWriter")
+    writer = gateway.module(spark41.FILE_FORMAT_WRITER)
     with _open_files(gateway):
         writer.write(
             gateway.session,
             query.executedPlan(),
-            gateway.named(f"{SOURCES}{_WRITERS[kind]}")(),
+            gateway.named(spark41.FILE_FORMATS[kind.upper()])(),
             committer,
-            gateway.named(f"{SOURCES}FileFormatWriter$OutputSpec")(
+            gateway.named(spark41.FILE_FORMAT_WRITER_OUTPUT_SPEC)(
                 for_spark(folder), gateway.scala_map({}), gateway.sequence(columns.values())
             ),
             gateway.session.sessionState().newHadoopConf(),
@@ -236,7 +234,7 @@ def native_paths(gateway: Gateway, rows: DataFrame, names: Sequence[str], folder
             gateway.sequence(()),
             gateway.scala_map({"compression": table.properties.get(f"write.{kind}.compression-codec", "zstd")}),
             0,
-            getattr(writer, "write$default$12")(),
+            *spark41.defaults(writer, "write", (12,)),
         )
     with table.io.new_input(f"{report}/0").open() as stream:
         lines = stream.read().decode().splitlines()[1:]
@@ -247,7 +245,7 @@ def native_paths(gateway: Gateway, rows: DataFrame, names: Sequence[str], folder
 def _attributes(gateway: Gateway, output: Any, names: Sequence[str], table: Table) -> dict[str, Any]:
     """The columns of a plan by name, those of the table with their field ids, which the writer puts into the files."""
     ids = {field.name: field.field_id for field in table.schema().fields}
-    kind = gateway.named("org.apache.spark.sql.types.Metadata")
+    kind = gateway.named(spark41.METADATA)
     found = {}
     for number, name in enumerate(names):
         found[name] = output.apply(number)
@@ -285,7 +283,7 @@ def _format(table: Table) -> str:
         f"table {'.'.join(table.name())}",
         "alter table … set tblproperties ('write.format.default'='parquet')",
     )
-    if kind not in _WRITERS:
+    if kind.upper() not in spark41.FILE_FORMATS:
         raise InvalidInput(f"Spark cannot write {kind} files here", place=place, hint=hint)
     if kind != "parquet" and NAME_MAPPING not in table.properties:  # another engine made the table
         raise InvalidInput(

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg import pyiceberg_names as iceberg
+from lakeproof.spark.jvm import spark41
 
 NULL = "__HIVE_DEFAULT_PARTITION__"  # what Spark calls the folder of null
 _ESCAPE = "~"
@@ -109,7 +110,7 @@ def _bucket(column: Column, buckets: int, kind: iceberg.IcebergType) -> Column:
         return _hashed_in_python(column, buckets, kind)
     hashed = F.call_function(
         "java_method",
-        F.lit("org.apache.spark.unsafe.hash.Murmur3_x86_32"),
+        F.lit(spark41.MURMUR3),
         F.lit("hashLong"),
         F.coalesce(number, F.lit(0)),
         F.lit(0),

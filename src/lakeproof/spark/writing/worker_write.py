@@ -7,11 +7,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import types as spark
-from pyspark.sql.udf import UserDefinedFunction
-from pyspark.util import PythonEvalType
 
 from lakeproof.iceberg.committing.footers import WrittenFile
 from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.spark.jvm import spark41
 from lakeproof.spark.reading.columns import named_column
 from lakeproof.spark.writing.transforms import decoded
 
@@ -47,11 +46,11 @@ def driver_files(rows: Any, names: Sequence[str], folder: str, table: Table) -> 
 
 def map_in_arrow(rows: DataFrame, function: Any, result: str) -> DataFrame:
     """`DataFrame.mapInArrow` without its need for pandas."""
-    udf = UserDefinedFunction(
-        function, returnType=spark.StructType.fromDDL(result), evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF
+    udf = spark41.UserDefinedFunction(
+        function, returnType=spark.StructType.fromDDL(result), evalType=spark41.PythonEvalType.SQL_MAP_ARROW_ITER_UDF
     )
-    columns = udf(*[named_column(name) for name in rows.columns])._jc
-    return DataFrame(rows._jdf.mapInArrow(columns, False, None), rows.sparkSession)
+    columns = spark41.java_column(udf(*[named_column(name) for name in rows.columns]))
+    return DataFrame(spark41.java_frame(rows).mapInArrow(columns, False, None), rows.sparkSession)
 
 
 def _partition(texts: Sequence[str | None], table: Table) -> tuple[Any, ...]:

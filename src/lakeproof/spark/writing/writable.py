@@ -14,7 +14,8 @@ from lakeproof.filters import ALWAYS, NEVER, Expression, IsNull, all_of, any_of
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.tables.tables import column_path
 from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode, version_label
-from lakeproof.spark.jvm.gateway import CONNECTOR, Gateway, JavaProxy, from_java
+from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.gateway import Gateway, JavaProxy, from_java
 from lakeproof.spark.jvm.spark_types import to_spark_schema
 from lakeproof.spark.reading.catalyst import Untranslatable, comparison, membership, null_safe, parsed
 from lakeproof.spark.reading.columns import quoted
@@ -51,27 +52,25 @@ class WritableTable(JavaProxy):
     @from_java
     def columns(self) -> Any:
         """The same, as Spark's newer interface wants them."""
-        return self.gateway.named(f"{CONNECTOR}catalog.CatalogV2Util").structTypeToV2Columns(self.java_schema)
+        return self.gateway.named(spark41.CATALOG_V2_UTIL).structTypeToV2Columns(self.java_schema)
 
     @from_java
     def partitioning(self) -> Any:
         """The partition fields; `PARTITION (column = value)` may name the identity ones."""
-        return self.gateway.array(
-            f"{CONNECTOR}expressions.Transform", [self._transform(f) for f in _fields(self.table)]
-        )
+        return self.gateway.array(spark41.TRANSFORM, [self._transform(f) for f in _fields(self.table)])
 
     def _transform(self, field: tuple[str, str]) -> Any:
         column, transform = field
-        expressions = self.gateway.named(f"{CONNECTOR}expressions.Expressions")
+        expressions = self.gateway.named(spark41.CONNECTOR_EXPRESSIONS)
         if transform == "identity":
             return expressions.identity(column)  # which Spark parses, as it does a name in SQL
-        reference = self.gateway.array(f"{CONNECTOR}expressions.Expression", [expressions.column(column)])
+        reference = self.gateway.array(spark41.CONNECTOR_EXPRESSION, [expressions.column(column)])
         return expressions.apply(transform.partition("[")[0], reference)
 
     @from_java
     def constraints(self) -> Any:
         """None."""
-        return _empty(self.gateway, f"{CONNECTOR}catalog.constraints.Constraint")
+        return _empty(self.gateway, spark41.CONSTRAINT)
 
     @from_java
     def properties(self) -> Any:
@@ -83,7 +82,7 @@ class WritableTable(JavaProxy):
     def capabilities(self) -> Any:
         """Batch writes only."""
         gateway = self.gateway
-        kind = f"{CONNECTOR}catalog.TableCapability"
+        kind = spark41.TABLE_CAPABILITY
         made = gateway.list_of(kind, "java.util.HashSet")
         return gateway.once("capabilities", lambda: gateway.built(json.dumps(_CAPABILITIES), made))
 
@@ -107,7 +106,7 @@ class WritableTable(JavaProxy):
     class Java:
         """What py4j reads."""
 
-        implements = [f"{CONNECTOR}catalog.SupportsRead", f"{CONNECTOR}catalog.SupportsWrite"]  # noqa: RUF012
+        implements = [spark41.SUPPORTS_READ, spark41.SUPPORTS_WRITE]  # noqa: RUF012
 
 
 class WriteBuilder(JavaProxy):
@@ -146,8 +145,8 @@ class WriteBuilder(JavaProxy):
         """What py4j reads."""
 
         implements = [  # noqa: RUF012
-            f"{CONNECTOR}write.SupportsOverwriteV2",
-            f"{CONNECTOR}write.SupportsDynamicOverwrite",
+            spark41.SUPPORTS_OVERWRITE_V2,
+            spark41.SUPPORTS_DYNAMIC_OVERWRITE,
         ]
 
 
@@ -179,17 +178,17 @@ class Write(JavaProxy):
     @from_java
     def supportedCustomMetrics(self) -> Any:
         """None."""
-        return _empty(self.gateway, f"{CONNECTOR}metric.CustomMetric")
+        return _empty(self.gateway, spark41.CUSTOM_METRIC)
 
     @from_java
     def reportDriverMetrics(self) -> Any:
         """None."""
-        return _empty(self.gateway, f"{CONNECTOR}metric.CustomTaskMetric")
+        return _empty(self.gateway, spark41.CUSTOM_TASK_METRIC)
 
     class Java:
         """What py4j reads."""
 
-        implements = [f"{CONNECTOR}write.V1Write"]  # noqa: RUF012
+        implements = [spark41.V1_WRITE]  # noqa: RUF012
 
 
 class Insertable(JavaProxy):
@@ -208,7 +207,7 @@ class Insertable(JavaProxy):
     class Java:
         """What py4j reads."""
 
-        implements = ["org.apache.spark.sql.sources.InsertableRelation"]  # noqa: RUF012
+        implements = [spark41.INSERTABLE_RELATION]  # noqa: RUF012
 
 
 def filter_of(predicate: Any, truth: bool = True) -> Expression:

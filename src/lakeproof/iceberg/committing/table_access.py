@@ -1,0 +1,184 @@
+"""A real table as a commit sees it: what `commit.py` asks for is read from manifests and written to files.
+
+Everything is computed anew on every try: the window, the files and their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+
+from lakeproof.commit import CheckList, Commit, CommitWith
+from lakeproof.errors import InvalidInput
+from lakeproof.filters import columns_of
+from lakeproof.format import TableShape
+from lakeproof.iceberg.committing.commit import (
+    METADATA_WRITTEN,
+    Hook,
+    Seen,
+    Taken,
+)
+from lakeproof.iceberg.committing.physical import (
+    Base,
+    Wanted,
+    described_deletes,
+    head_state,
+    physical_change,
+    with_ranges,
+)
+from lakeproof.iceberg.committing.pointer import Staged, refreshed, stage, swap
+from lakeproof.iceberg.committing.produce import Producer
+from lakeproof.iceberg.committing.summary import RETRIES, own_snapshot
+from lakeproof.iceberg.committing.values import data_file_value, shape_of
+from lakeproof.iceberg.committing.window import load_window, unseen_snapshots, with_rows
+from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.reading.manifest_cache import ManifestCache, shared_cache
+from lakeproof.iceberg.upkeep.reachable import own_files
+
+
+def remove_files(table: Table, paths: Iterable[str]) -> None:
+    """The files are gone, or were before; one that cannot be removed is left as an orphan."""
+    for path in sorted(set(paths)):
+        with suppress(Exception):
+            table.io.delete(path)
+
+
+class _Try(NamedTuple):
+    """One try: who wrote its manifests, what else was written for it, and the request when all is written."""
+
+    producer: Producer
+    others: list[str]
+    staged: list[Staged]
+
+
+class TableAccess:
+    """The table as a commit sees it: the newest metadata, the head of the branch, and the tries so far."""
+
+    def __init__(self, table: Table, wanted: Wanted, branch: str = "main", cache: ManifestCache | None = None) -> None:
+        change, files = wanted.change, wanted.files
+        columns = columns_of(change.row_filter) if change.row_filter is not None else ()
+        values = tuple(data_file_value(table, file, columns) for file in files.data_files)
+        self.change = change._replace(added_data_files=values, added_delete_files=described_deletes(change, files))
+        self.wanted = wanted._replace(change=self.change)
+        self.table, self.branch, self.cache = table, branch, cache or shared_cache()
+        self.name = ".".join(table.name())
+        self.head: Snapshot | None = None
+        self.heads: tuple[int | None, int | None] = (None, None)
+        self.shape: TableShape
+        self.tries: list[_Try] = []
+
+    @property
+    def head_id(self) -> int | None:
+        """The head that was loaded last; `None`: the branch is empty."""
+        return None if self.head is None else self.head.snapshot_id
+
+    @property
+    def base(self) -> Base:
+        """What a try is written on."""
+        return Base(self.table, self.head, self.cache)
+
+    def refresh(self) -> None:
+        """Load the newest metadata and the head of the branch."""
+        place, before = f"table {self.name}", self.head_id
+        with spoken(place):
+            newest = refreshed(self.table)
+            if newest.metadata.table_uuid != self.table.metadata.table_uuid:
+                raise InvalidInput("the table was dropped and made anew meanwhile", place=place)
+            self.table = newest
+            ref = self.table.metadata.refs.get(self.branch)
+            self.head = None if ref is None else self.table.snapshot_by_id(ref.snapshot_id)
+            if self.head is None and self.branch != "main":
+                raise InvalidInput(f"there is no branch `{self.branch}`", place=place, hint="create it first")
+            self.heads = before, self.head_id
+
+    def seen(self, checks: CheckList) -> Seen:
+        """The unseen snapshots and what else the checks ask for; a window that was expired meanwhile has a hole."""
+        change = self.change
+        with spoken(f"table {self.name}"):
+            found = unseen_snapshots(self.table, scan_snapshot=change.scan_snapshot, head_snapshot=self.head_id)
+            self.shape, missing = shape_of(self.table), found.missing
+            columns = columns_of(change.conflict_filter)
+            try:
+                window = load_window(self.table, found.unseen, checks.needs, columns=columns, cache=self.cache)
+            except (FileNotFoundError, InvalidInput):  # expired between our two looks
+                window, missing = (), found.unseen[0]
+            if checks.rows:
+                window = tuple(with_rows(self.table, each, change.conflict_filter, self.shape) for each in window)
+            head = head_state(self.base, change) if checks.head else None
+            return Seen(with_ranges(self.base, change, window), window, missing, self.shape, head)
+
+    def taken(self) -> Taken:
+        """What became of the sequence number that the last request asked for."""
+        sent = [each.staged[0].snapshot for each in self.tries if each.staged][-1]
+        metadata = self.table.metadata
+        if metadata.format_version > 1:
+            numbers = {each.sequence_number or 0 for each in metadata.snapshots}
+            return Taken(sent.sequence_number or 0, metadata.next_sequence_number() - 1, numbers)
+        # Format version 1 counts nothing: one more snapshot on the unbroken line from the expected head is as good.
+        before, now = self.heads
+        since = unseen_snapshots(self.table, scan_snapshot=before, head_snapshot=now)
+        return Taken(1, int(now != before), {1} if since.missing is None else ())
+
+    def write(self, answer: Commit | CommitWith, written: Hook) -> None:
+        """Write a new try; `written` hears when its manifests are there, before the request is made ready."""
+        mine = _Try(Producer(self.table, self.cache), [], [])
+        self.tries.append(mine)
+        with spoken(f"table {self.name}"):
+            snapshot = self.produced(answer, mine.producer, mine.others)
+            written(METADATA_WRITTEN)
+            mine.staged.append(stage(self.table, snapshot, self.branch, self.head_id, mine.others))
+
+    def produced(self, answer: Commit | CommitWith, producer: Producer, others: list[str]) -> Snapshot:
+        """The snapshot of a try; files beside its manifests are noted in `others`."""
+        retries = {RETRIES: str(len(self.tries) - 1)} if len(self.tries) > 1 else {}
+        wanted = self.wanted._replace(summary={**self.wanted.summary, **retries})
+        change = physical_change(self.base, wanted, answer, self.shape, producer.snapshot_id, others)
+        return producer.produce(self.table, self.head, change)
+
+    def swap(self) -> None:
+        """Ask the catalog to swap the pointer to the last try."""
+        self.table = swap(self.table, self.tries[-1].staged[0])
+
+    def has_moved(self) -> bool:
+        """Whether the catalog points to other metadata by now."""
+        with spoken(f"table {self.name}"):
+            return bool(refreshed(self.table).metadata_location != self.table.metadata_location)
+
+    def _own(self) -> Snapshot | None:
+        return own_snapshot(self.table, self.change.command_id, {each.producer.snapshot_id for each in self.tries})
+
+    def own_id(self) -> int | None:
+        """The snapshot that one of the tries, or an earlier run of the command, has committed."""
+        own = self._own()
+        return None if own is None else own.snapshot_id
+
+    def sent(self) -> Sequence[int]:
+        """The snapshots of the tries that may have been asked for."""
+        return [each.producer.snapshot_id for each in self.tries if each.staged]
+
+    def written(self) -> Sequence[str]:
+        """Every file that was written here, of all tries; the writer's own files are not among them."""
+        return [path for each in self.tries for path in (*each.producer.written, *each.others)]
+
+    def brought(self) -> Sequence[str]:
+        """The writer's delete files, unless the commit stands on the very snapshot that they were written for."""
+        own = self._own()
+        if own is not None and own.parent_snapshot_id == self.change.scan_snapshot:
+            return ()
+        return [file.file_path for file in self.wanted.files.delete_files]
+
+    def named(self) -> frozenset[str]:
+        """What the committed snapshot names; the metadata file that the catalog points to names itself."""
+        own = self._own()
+        if own is None:
+            return frozenset()
+        logged = {entry.metadata_file for entry in self.table.metadata.metadata_log}
+        return own_files(self.table, own, self.cache) | logged | {self.table.metadata_location}
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Delete these files."""
+        remove_files(self.table, paths)
