@@ -1,7 +1,7 @@
-"""Blocks that the model computes: `python -m tools.computed_pages PAGE…` writes them again, in about a minute.
+"""Blocks that the model computes: `python -m tools.computed_pages PAGE…` writes them again, in minutes.
 
 `<!-- matrix: POLICY -->` is the conflict matrix of a policy, `<!-- necessity: POLICY -->` what goes wrong without each
-of its checks. A block ends with `<!-- end -->`.
+of its checks, `<!-- proofs: all -->` what is proven without bounds. A block ends with `<!-- end -->`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from lakeproof.commit.checks import describe
 from lakeproof.commit.policy_text import named_policy
 from lakeproof.models.questions.matrix import KINDS, LAYOUTS, Cell, cells
 from lakeproof.models.questions.necessity import Necessity, necessities
+from lakeproof.models.questions.proofs import ALL, Proof, prove
 
-BLOCK = re.compile(r"(<!-- (?P<what>matrix|necessity): (?P<policy>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- (?P<what>matrix|necessity|proofs): (?P<policy>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 MARKS = {"both_commit": "✓", "rerun": "↻", "conflict": "✗", "anomaly": "‼"}
 TOLD = ("start", "start compaction", "start delete rewrite", "swap", "finish")
 
@@ -29,7 +30,7 @@ def main(paths: list[str]) -> None:
 
 
 def _block(found: re.Match[str]) -> str:
-    content = matrix(found["policy"]) if found["what"] == "matrix" else necessity(found["policy"])
+    content = {"matrix": matrix, "necessity": necessity, "proofs": proofs}[found["what"]](found["policy"])
     return f"{found[1]}\n{content}\n{found[4]}"
 
 
@@ -98,6 +99,24 @@ def _story(one: Necessity) -> list[str]:
     steps = one.trace.steps if one.trace else ()
     told = [(number, step.caption) for number, step in enumerate(steps, 1) if step.step in TOLD]
     return [*lines, *(f"- step {number}: {_shortened(text)}" for number, text in told), ""]
+
+
+def proofs(which: str) -> str:
+    """A table per group of proofs, each line computed."""
+    parts = []
+    for title, group in ALL.items():
+        parts += [f"### {title}", "", "| | states | depth | verdict | command |", "|---|---|---|---|---|"]
+        parts += [*(proof_line(proof) for proof in group), ""]
+    return "\n".join(parts)
+
+
+def proof_line(proof: Proof) -> str:
+    """One line: what it is about, how large the space is, what was found, and what prints it."""
+    found = prove(proof)
+    worst = found.first_violation
+    said = found.verdict if worst is None else f"violates `{worst.name}` after {worst.depth} steps"
+    missed = f"; never reached: {', '.join(found.unreached)}" if found.unreached else ""
+    return f"| {proof.about} | {found.states:,} | {found.depth} | {said}{missed} | `{proof.command}` |"
 
 
 def _shortened(caption: str) -> str:

@@ -35,7 +35,7 @@ SLOW_GENERATORS = ["iceberg_verdicts:presets_table"]
 
 RENEWED = {
     "tools.paimon_pages": "<!-- paimon:",
-    "tools.computed_pages": "<!-- matrix:|<!-- necessity:",
+    "tools.computed_pages": "<!-- matrix:|<!-- necessity:|<!-- proofs:",
 }
 """Modules that compute marked blocks inside pages again (`python -m MODULE PAGE…`). They take minutes, so `--check`
 leaves them out; the tests of the models hold the figures."""

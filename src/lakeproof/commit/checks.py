@@ -183,11 +183,14 @@ HEAD_CHECKS: dict[str, Callable[..., Conflict | None]] = {
 WINDOW_CHECKS: dict[str, Callable[[int | None], Conflict | None]] = {"history_known": history_known}
 """Asked of the lineage: which snapshot of the window is missing, if one is."""
 
+OF_READS = "rows_read"
+"""The one check that asks of rows which a command only reads."""
+
 ROW_CHECKS: dict[str, str] = {
     "target_rows": "Nobody else may have given a row that I write another version; two deletes of one row agree.",
     "replaced_files": "A data file that I replace must still be there, if I keep rows of it.",
     "new_rows_match": "Nobody else may have added a row that I would have read, and that is still there.",
-    "rows_read": "Nobody else may have changed a row that I read and do not write.",
+    OF_READS: "Nobody else may have changed a row that I read and do not write.",
 }
 """Asked of rows, not of files (`commit/rows.py`)."""
 

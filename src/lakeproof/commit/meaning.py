@@ -289,6 +289,12 @@ def _merged(merge: Merge, rows: Sequence[Row], columns: tuple[str, ...]) -> Effe
     return Effect(tuple(changed), tuple(added))
 
 
+def is_read(merge: Merge, row: Row, columns: tuple[str, ...]) -> bool:
+    """Whether a row that a MERGE leaves alone decides what it inserts: some source row matches it."""
+    inserts = any(clause.when == "not matched" for clause in merge.clauses)
+    return inserts and any(_joins(merge, row, source, columns) for source in merge.source)
+
+
 def _joins(merge: Merge, row: Row, source: Row, columns: tuple[str, ...]) -> bool:
     for target, name in merge.on:
         left, right = row[columns.index(target)], source[merge.source_columns.index(name)]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lakeproof.commit.change import Command, Isolation, Mode, TableChange
-from lakeproof.commit.meaning import RowCommand, effect, read_filter, target_filter
+from lakeproof.commit.meaning import RowCommand, effect, is_read, read_filter, target_filter
 from lakeproof.commit.planning import Plan, conflict_filter, mode_for, replaces_by_filter
 from lakeproof.commit.policy import Policy
 from lakeproof.commit.validation import RunAgain
@@ -202,10 +202,15 @@ def _reads(command: RowCommand, here: list[tuple[Place, Row]], new: dict[Place, 
     where += command.meaning.reads if command.meaning is not None else ()
     if command.select is not None:
         where.append(command.select.where)
-    if not where:
+    merge, columns = command.merge, shape.columns
+    if not where and merge is None:
         return ()
     any_read = any_of(where)
-    found = [place for place, row in here if place not in new and matches(any_read, row, shape.columns)]
+
+    def reads(row: Row) -> bool:
+        return matches(any_read, row, columns) or (merge is not None and is_read(merge, row, columns))
+
+    found = [place for place, row in here if place not in new and reads(row)]
     return rows_of((file, 1 << p) for file, p in found)
 
 

@@ -191,10 +191,12 @@ def single_rows(mapping: RowMapping) -> RowMapping:
 
 
 def _renamed_moves(mapping: RowMapping, names: Names) -> Iterator[Move]:
+    """The moves under new names. Of a file that is gone they still say which of my rows are copies."""
     for move in mapping:
         new = names.get(move.old_file)
-        rows = renamed_bits(move.rows, new[1]) if new else 0
-        if new and rows:
+        if new is None:
+            yield move._replace(old_file=REPLACED, rows=1)
+        elif rows := renamed_bits(move.rows, new[1]):
             yield Move(new[0], rows, move.new_file, move.start)
 
 

@@ -10,7 +10,7 @@ from functools import partial
 
 from lakeproof.checker.model import Property, always, eventually, eventually_each, never, reachable
 from lakeproof.commit.change import Command, Mode
-from lakeproof.commit.checks import OF_OTHERS, WINDOW_CHECKS
+from lakeproof.commit.checks import OF_OTHERS, OF_READS, WINDOW_CHECKS
 from lakeproof.commit.policy import Policy, checks_of
 from lakeproof.models.iceberg import judging
 from lakeproof.models.iceberg.world import Own, Ready, Setup, Shared, Writer
@@ -94,5 +94,5 @@ def _window_checks(setup: Setup, policy: Policy) -> set[str]:
         lists.append(checks_of(policy, Command.REWRITE, Mode.COPY_ON_WRITE, setup.isolation))
     possible = set(OF_OTHERS) - (set() if setup.max_expiries else set(WINDOW_CHECKS))
     if not any(command.exists or command.select or command.meaning for command in setup.commands):
-        possible.discard("rows_read")  # nobody reads a row that it does not write
+        possible.discard(OF_READS)  # nobody reads a row that it does not write
     return {name for checks in lists for name in checks.names if name in possible}

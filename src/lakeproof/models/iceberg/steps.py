@@ -30,6 +30,7 @@ from lakeproof.models.iceberg.world import (
     COMPACTION,
     LOST,
     READ,
+    UNBOUNDED,
     WRITE,
     Conflicted,
     Event,
@@ -219,13 +220,11 @@ def crash(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
 
 def expire(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """Maintenance expires every snapshot but the head and removes the files that only those needed."""
-    if (
-        isinstance(own, Ready)
-        and shared.expiries < writer.setup.max_expiries
-        and shared.table.data_files
-        and not shared.violated
-    ):
-        yield Outcome(shared._replace(expiries=shared.expiries + 1), own, Event(None), marks=("snapshots expired",))
+    if not isinstance(own, Ready) or not shared.table.data_files or shared.violated:
+        return
+    if shared.expiries < writer.setup.max_expiries:
+        after = shared._replace(expiries=shared.expiries + (writer.setup.max_expiries != UNBOUNDED))
+        yield Outcome(after, own, Event(None), marks=("snapshots expired",))
 
 
 # ---------------------------------------------------------------- the protocol, in order

@@ -1,0 +1,117 @@
+"""What is proven without a bound on writers, commands and compactions: a list of configurations, each a line of a page.
+
+Every line is one writer against anybody, or writers that never stop. `slow` ones take more than a few seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from lakeproof.checker.search import check
+from lakeproof.checker.verdicts.verdict import Verdict
+from lakeproof.commit.policy import POLICIES
+from lakeproof.models.iceberg import build
+
+_ANYBODY = {"others": "anybody", "num-keys": "2", "predicates": "id"}
+_COPIES = {"update-mode": "copy-on-write", "delete-mode": "copy-on-write"}
+_MIXED = {"update-mode": "copy-on-write"}
+_SERIALIZABLE = {"isolation": "serializable"}
+_ENDLESS = {"max-write-ops": "unbounded", "max-compactions": "unbounded"}
+
+
+class Proof(NamedTuple):
+    """One configuration: what it is about, its parameters, its policy, and the check that is switched off."""
+
+    about: str
+    parameters: Mapping[str, str]
+    policy: str = "lakeproof"
+    without: str = ""
+    slow: bool = False
+
+    @property
+    def command(self) -> str:
+        """What prints this line; nothing prints one with a check switched off but a policy file."""
+        words = [f"--set {name}={value}" for name, value in self.parameters.items()]
+        return " ".join([*words, *([f"--policy {self.policy}"] if self.policy != "lakeproof" else [])])
+
+
+_MODES: Mapping[str, Mapping[str, str]] = {
+    "merge-on-read": {},
+    "copy-on-write": _COPIES,
+    "UPDATE copies, DELETE does not": _MIXED,
+}
+
+
+def _usual(also: str = "", *, slow: bool = False, **more: str) -> list[Proof]:
+    """All modes at both levels of isolation."""
+    found = []
+    for mode, set_mode in _MODES.items():
+        for isolation in ("snapshot", "serializable"):
+            changed = {name.replace("_", "-"): value for name, value in more.items()}
+            parameters = {**_ANYBODY, **set_mode, "isolation": isolation, **changed}
+            found.append(Proof(f"{mode}, {isolation}{also}", parameters, slow=slow))
+    return found
+
+
+AGAINST_ANYBODY = (
+    *_usual(),
+    *_usual(", predicates on any column", slow=True, predicates="any"),
+    *_usual(", 3 ids", slow=True, num_keys="3"),
+)
+EXTENSIONS = (
+    Proof("others drop and overwrite whole files", {**_ANYBODY, "others-may": "merge-on-read,overwrite"}),
+    Proof("others write deletes that nobody can read", {**_ANYBODY, "others-may": "merge-on-read,unreadable-deletes"}),
+    Proof("others expire snapshots", {**_ANYBODY, "others-may": "merge-on-read,compaction,expiry"}),
+    Proof("deletion vectors", {**_ANYBODY, "format-version": "3"}),
+    Proof("a partitioned table", {**_ANYBODY, "partitioned": "true"}),
+    Proof("MERGE, 1 id", {**_ANYBODY, "num-keys": "1", "commands": "insert,merge"}),
+    Proof("MERGE, serializable", {**_ANYBODY, **_SERIALIZABLE, "commands": "insert,merge"}),
+    Proof("DELETE with a subquery, serializable", {**_ANYBODY, **_SERIALIZABLE, "commands": "insert,delete-exists"}),
+    Proof("INSERT … SELECT, serializable", {**_ANYBODY, **_SERIALIZABLE, "commands": "insert,insert-select"}),
+    Proof("INSERT OVERWRITE beside DELETE", {**_ANYBODY, "commands": "overwrite,delete"}),
+    Proof(
+        "answers get lost, requests come late",
+        {**_ANYBODY, "num-keys": "1", "max-compactions": "0", "unknown-outcomes": "true"},
+    ),
+)
+OTHER_POLICIES = (
+    Proof("Apache Iceberg on Spark, as it is", _ANYBODY, "iceberg-spark"),
+    Proof("the same with the fix", _ANYBODY, "iceberg-spark-fixed"),
+    Proof("PyIceberg", _ANYBODY, "pyiceberg"),
+)
+NECESSITY = (
+    Proof("without `target_rows`", _ANYBODY, without="target_rows"),
+    Proof("without `replaced_files`", {**_ANYBODY, **_MIXED}, without="replaced_files"),
+    Proof("without `new_rows_match`", {**_ANYBODY, **_SERIALIZABLE}, without="new_rows_match"),
+    Proof(
+        "without `rows_read`",
+        {**_ANYBODY, **_SERIALIZABLE, "commands": "insert,delete-exists"},
+        without="rows_read",
+    ),
+    Proof(
+        "without `history_known`",
+        {**_ANYBODY, "num-keys": "1", "others-may": "merge-on-read,expiry"},
+        without="history_known",
+    ),
+)
+ENDLESS_WRITERS = (
+    Proof("2 writers, 1 id, snapshot", {**_ENDLESS, "num-keys": "1"}),
+    Proof("3 writers, 1 id, snapshot", {**_ENDLESS, "num-keys": "1", "num-writers": "3"}),
+    Proof("2 writers, 1 id, serializable", {**_ENDLESS, **_SERIALIZABLE, "num-keys": "1"}),
+    Proof("2 writers, 1 id, snapshot, Spark as it is", {**_ENDLESS, "num-keys": "1"}, "iceberg-spark"),
+    Proof("2 writers, 2 ids, snapshot", {**_ENDLESS, "num-keys": "2"}, slow=True),
+)
+ALL = {
+    "One `lakeproof` writer against anybody": AGAINST_ANYBODY,
+    "The same, and one thing more": EXTENSIONS,
+    "Other policies against anybody": OTHER_POLICIES,
+    "`lakeproof` with one check switched off, against anybody": NECESSITY,
+    "Writers that never stop": ENDLESS_WRITERS,
+}
+
+
+def prove(proof: Proof) -> Verdict:
+    """The verdict on one line."""
+    policy = POLICIES[proof.policy]
+    return check(build(proof.parameters, policy.without(proof.without) if proof.without else policy))
