@@ -87,7 +87,7 @@ def test_partition_columns_may_bring_their_types() -> None:
         ),
         pytest.param(
             "insert overwrite table t partition (p='x') select 1",
-            s.Insert("t", "", True, "insert into table t partition (p='x') select 1"),
+            s.Insert("t", ""),
             id="insert overwrite",
         ),
         pytest.param(
