@@ -22,6 +22,7 @@ from lakeproof.sql.column_aliases import with_aliases_inside
 
 _LOGICAL = f"{CATALYST}plans.logical."
 _COMMANDS = {"DeleteFromTable": Command.DELETE, "UpdateTable": Command.UPDATE, "MergeIntoTable": Command.MERGE}
+_SESSIONS = "org.apache.spark.sql.classic.SparkSession"
 _NOT_REPEATABLE = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
 MATCHED, NOT_MATCHED, NOT_MATCHED_BY_SOURCE = "matched", "not matched", "not matched by source"
 Arguments = Mapping[str, Any] | Sequence[Any]
@@ -67,6 +68,7 @@ class Meaning(NamedTuple):
     values: tuple[Column, ...] = ()
     source: DataFrame | None = None
     clauses: tuple[Clause, ...] = ()
+    said: Any = None  # the WHERE of a DELETE as Catalyst holds it
 
 
 class Analyzer:
@@ -110,8 +112,7 @@ class Analyzer:
 
         A Python thread that never ran a query has none; Spark would then ask its own catalog instead of ours.
         """
-        sessions = "org.apache.spark.sql.classic.SparkSession"
-        self.gateway.static(sessions, "setActiveSession")(self.gateway.session)
+        self.gateway.static(_SESSIONS, "setActiveSession")(self.gateway.session)
 
     # ---- parsed plans
 
@@ -131,6 +132,13 @@ class Analyzer:
             relation = relation.child()
         return tuple(texts_of(relation.multipartIdentifier())) if kind == "UnresolvedRelation" else None
 
+    def inserted(self, plan: Any) -> DataFrame:
+        """Run an INSERT whose query is analysed by itself, where nothing knows yet that its target is to be written."""
+        self.activate()
+        command = plan.child() if plan.nodeName() == "UnresolvedWith" else plan
+        query = command.query() if command is plan else plan.withNewChildren(self.gateway.one(command.query()))
+        return self.gateway.dataframe(command.withNewChildren(self.gateway.one(self.analyzer.execute(query))))
+
     # ---- meaning
 
     def meaning(self, parsed: ParsedCommand, target: Target) -> Meaning:
@@ -144,7 +152,8 @@ class Analyzer:
         if parsed.command is Command.MERGE and command.withSchemaEvolution():
             raise InvalidInput("MERGE WITH SCHEMA EVOLUTION is not supported", hint="add the columns with ALTER TABLE")
         if parsed.command is Command.DELETE:
-            return Meaning(self.column(command.condition()))
+            said = command.condition()
+            return Meaning(self.column(said), said=said)
         attributes = self._attributes(target)
         if parsed.command is Command.UPDATE:
             values = self._updated(attributes, command.assignments(), star=False)
@@ -227,6 +236,7 @@ class Analyzer:
         }
         for when, actions in groups.items():
             for action in items_of(actions):
+                _refuse_other_types(when, action.condition())
                 yield Clause(when, self._optional(action.condition()), self._written(action, attributes))
 
     def _written(self, action: Any, attributes: Any) -> tuple[Column, ...] | None:
@@ -266,6 +276,13 @@ class Analyzer:
         if value.getClass().getSimpleName() == "Cast" and value.getTagValue(tag).isDefined():
             value = value.child()
         return value.child() if value.getClass().getSimpleName() == "AssertNotNull" else value
+
+
+def _refuse_other_types(when: str, condition: Any) -> None:
+    """Spark itself finds out while it runs; a bare null is never true, and allowed."""
+    kind = condition.get().dataType().simpleString() if condition.isDefined() else "boolean"
+    if kind not in ("boolean", "void"):
+        raise InvalidInput(f"the condition {condition.get().sql()} of WHEN {when.upper()} is {kind}, not boolean")
 
 
 def _is_nullable(field: spark.StructField) -> bool:

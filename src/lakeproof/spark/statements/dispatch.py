@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame
 
 from lakeproof.errors import InvalidInput
@@ -35,6 +36,7 @@ from lakeproof.spark.statements.names import (
 )
 from lakeproof.spark.statements.options import refuse_options_in
 from lakeproof.spark.statements.procedures import call
+from lakeproof.spark.writing.writable import ReadsItsTarget
 from lakeproof.sql import parse
 from lakeproof.sql import statements as s
 from lakeproof.sql.parser import asks_for_management, target
@@ -104,7 +106,7 @@ class Runner:
         if name is None or parsed is None:
             return self._sql(text, args)
         if isinstance(parsed, ParsedInsert):
-            return run_insert(self.engine, name, lambda: self._sql(text, args))
+            return run_insert(self.engine, name, lambda: self._inserted(text, args))
         run_row_level(self.engine, name, parsed)
         return self.nothing()
 
@@ -194,9 +196,18 @@ class Runner:
             return self._sql(statement.text, args)
         name = qualified(self.engine, statement.table)
         if not self._is_dynamic(statement):
-            return run_insert(self.engine, name, lambda: self._sql(statement.text, args))
+            return run_insert(self.engine, name, lambda: self._inserted(statement.text, args))
         with self.engine.within(dynamic=True):
-            return run_insert(self.engine, name, lambda: self._sql(statement.as_append, args))
+            return run_insert(self.engine, name, lambda: self._inserted(statement.as_append, args))
+
+    def _inserted(self, text: str, args: Arguments | None) -> DataFrame:
+        """Spark runs the INSERT; one with a subquery on its own table once more, after its query was analysed."""
+        try:
+            return self._sql(text, args)
+        except (PySparkException, Py4JError) as error:
+            if not isinstance(self.engine.gateway.recovered(error), ReadsItsTarget):
+                raise
+        return self.analyzer.inserted(self.analyzer.parsed(text, args))
 
     def _explain(self, mode: str, inner: str, text: str) -> DataFrame:
         statement = self.understood(inner)

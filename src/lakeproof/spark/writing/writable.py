@@ -24,6 +24,10 @@ from lakeproof.spark.statements.options import refuse_write_options
 _CAPABILITIES = ("BATCH_READ", "V1_BATCH_WRITE", "BATCH_WRITE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC", "TRUNCATE")
 
 
+class ReadsItsTarget(InvalidInput):
+    """Spark loads a name once in an analysis, and gave a subquery the table that is to be written."""
+
+
 class WritableTable(JavaProxy):
     """A table that Spark may append to or overwrite."""
 
@@ -95,8 +99,8 @@ class WritableTable(JavaProxy):
 
     @from_java
     def newScanBuilder(self, options: Any) -> Any:
-        """Reads never come this way."""
-        raise InvalidInput("this form reads a managed table in a way that is not supported", hint="use lake.sql")
+        """Reads come this way only from an INSERT with a subquery on its own table."""
+        raise ReadsItsTarget("this form reads a managed table in a way that is not supported", hint="use lake.sql")
 
     def toString(self) -> str:
         """The table and its metadata version."""
