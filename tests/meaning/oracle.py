@@ -243,6 +243,8 @@ def _may_be_skipped(step: Step) -> bool:
     """Whether a part of the predicate (or another clause) may spare a row the part that fails on it."""
     if isinstance(step, Merge):
         return True
+    if isinstance(step, Read) and " where " in step.text.replace(" where {p}", ""):
+        return True
     predicate = getattr(step, "predicate", None)
     return predicate is not None and (may_skip_rows(predicate) or " and " in said(predicate))
 

@@ -238,9 +238,9 @@ class _Acting(NamedTuple):
 
     @property
     def chosen(self) -> str:
-        """True for the pairs that this clause acts on."""
+        """True for the pairs that this clause acts on; a condition that is a bare null is Spark's to take, in MERGE."""
         own = [] if self.clause.condition is None else [f"({said(self.clause.condition)})"]
-        return " and ".join([*own, *(f"not coalesce({one}, false)" for one in self.earlier)]) or "true"
+        return " and ".join([*own, *(f"not coalesce({one}, false)" for one in self.earlier), "true"])
 
 
 def _earlier(clauses: Sequence[Clause], at: int) -> tuple[str, ...]:

@@ -270,3 +270,30 @@ def test_a_value_that_nobody_stores_is_never_computed(lake: Lake, rows: Rows, na
     assert rows(f"select * from {name}") == [(4, 5)]
     with pytest.raises(LakeproofError, match="due to an overflow"):
         lake.sql(f"update {name} set y = 9007199254740993.0 where id = 4")
+
+
+def test_an_insert_may_ask_its_own_table_in_a_subquery(lake: Lake, rows: Rows, name: str) -> None:
+    make(lake, name, "id int, v int", "values (1, 1), (2, null), (3, 3)")
+    lake.sql(f"insert into {name} select id + 10, v from {name} where id not in (select v from {name} where v > 1)")
+    with_cte = f"with c as (select max(id) m from {name}) insert into {name}"
+    lake.sql(f"{with_cte} select m + 1, 0 from c where m > (select count(*) from {name})")
+    lake.sql(f"insert into {name} select :n, 0 where exists (select 1 from {name} where id = :n - 1)", {"n": 14})
+    assert rows(f"select id from {name} order by id") == [(1,), (2,), (3,), (11,), (12,), (13,), (14,)]
+    lake.sql(f"insert overwrite {name} select * from {name} where id = (select min(id) from {name})")
+    assert rows(f"select * from {name}") == [(1, 1)]
+
+
+@pytest.mark.parametrize("collection", ["", ", l array<double>"])
+def test_nan_is_found_in_files_that_the_driver_or_a_worker_wrote(
+    lake: Lake, rows: Rows, name: str, collection: str
+) -> None:
+    columns, more = f"id int, a double, q struct<x:float>{collection}", ", array(double('NaN'))" if collection else ""
+    values = [(1, "1.5D", "1.5F"), (2, "double('NaN')", "float('NaN')"), (3, "2.5D", "null")]
+    listed = ", ".join(f"({n}, {a}, named_struct('x', {x}){more})" for n, a, x in values)
+    make(lake, name, columns, f"values {listed}")
+    for step in (f"update {name} set id = id + 10", f"call system.rewrite_data_files('{name}')"):
+        lake.sql(step)
+        assert rows(f"select id from {name} where a > 5") == [(12,)], step
+        assert rows(f"select id from {name} where q.x >= float('Infinity')") == [(12,)], step
+        assert rows(f"select id from {name} where a = double('NaN') and q.x > 1.5") == [(12,)], step
+        assert rows(f"select id from {name} where a < 2") == [(11,)], step

@@ -51,6 +51,9 @@ Rows = Callable[[str], list[tuple[Any, ...]]]
         ("merge into {t} using (select 1 k) s on {t}.id = s.k", "at least one WHEN clause", "line 1"),
         ("merge into {t} using (select 1 k) s on id = nope when matched then delete", "`nope`", "line 1, column 50"),
         ("merge into {t} using (select 1 k) s on id = k when matched then update set *", "`id` cannot be", "line 1"),
+        ("merge into {t} using (select 1 k) s on id = k when matched and 1 then delete", "condition 1 of WHEN", ""),
+        ("delete from {t} where explode(array(1)) = 1", "is not supported: outside the SELECT clause", ""),
+        ("delete from {t} where named_struct('x', 1) = 1", '("STRUCT<x: INT NOT NULL>" and "INT")', "line 1"),
     ],
 )
 def test_a_mistake_is_one_sentence(lake: Lake, statement: str, message: str, place: str) -> None:

@@ -70,6 +70,15 @@ def _sentences(told: str, error: Exception) -> tuple[str, str]:
         said = lines[0] if lines else type(error).__name__
     said = " ".join(re.split(r"; line \d+ pos \d+|;\n", said)[0].split())  # then come the place and the plan
     said = said.replace("the table ``", "the table")  # Spark's rules for assignments know no name
-    first, _, rest = re.sub(r"([.:?]) (?=[A-Z])", r"\1\0", said, count=1).partition("\0")
+    said = re.sub(r", found: '?[A-Z]\w+ .*", "", said)  # a node of the plan
+    first, rest = _first_sentence(said)
     hint = "" if rest.startswith("Verify the spelling") else rest
     return first.rstrip(".:"), hint[:300]
+
+
+def _first_sentence(said: str) -> tuple[str, str]:
+    """The first sentence and the rest; what stands in quotes, such as a type with fields, ends none."""
+    for end in re.finditer(r"[.:?] (?=[A-Z])", said):
+        if said.count('"', 0, end.start()) % 2 == 0:
+            return said[: end.start() + 1], said[end.end() :]
+    return said, ""

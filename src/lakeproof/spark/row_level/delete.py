@@ -9,7 +9,7 @@ from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.row_level.effect import Effect, rows_read, wanted_by
 from lakeproof.spark.row_level.row_positions import placed_scan, places_in
-from lakeproof.spark.row_level.scan_filters import asked, exact_filter
+from lakeproof.spark.row_level.scan_filters import asked, exact_condition, exact_filter
 from lakeproof.spark.row_level.target import meaning_on
 from lakeproof.spark.statements.analysis import ParsedCommand
 
@@ -34,9 +34,12 @@ def _whole_files(engine: Engine, table: Table, parsed: ParsedCommand) -> Effect 
     What the condition says does not depend on the snapshot; a scan with places is made when rows must be found.
     """
     scan = engine.shape(table)
-    condition = meaning_on(engine, table, scan.rows, parsed).condition
-    hit = scan.rows if condition is None else scan.rows.filter(condition)
-    chosen = exact_filter(scan.source, spark41.execution_of(hit).optimizedPlan())
+    meant = meaning_on(engine, table, scan.rows, parsed)
+    chosen = exact_condition(scan.source, meant.said)
+    if chosen is None:  # the optimizer folds constants, unwraps casts and drops what says nothing
+        assert meant.condition is not None
+        hit = scan.rows.filter(meant.condition)
+        chosen = exact_filter(scan.source, spark41.execution_of(hit).optimizedPlan())
     found = None if chosen is None else whole_files(table, chosen)
     if chosen is None or found is None or found.partial:
         return None

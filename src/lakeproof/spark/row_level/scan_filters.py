@@ -36,7 +36,7 @@ from lakeproof.iceberg.tables.column_dependencies import infer, table_dependenci
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway, items_of
-from lakeproof.spark.reading.catalyst import Node, Translation, conjuncts_of, trees_of
+from lakeproof.spark.reading.catalyst import Node, Translation, conjuncts_of, translated, trees_of
 from lakeproof.spark.reading.columns import named_column
 from lakeproof.spark.reading.deletes import HIDDEN
 from lakeproof.spark.reading.file_index import ScanSource
@@ -140,6 +140,15 @@ def exact_filter(source: ScanSource, plan: Any) -> Expression | None:
     if found.is_empty:
         return NEVER
     return _exact(source, found.conditions) if found.key == source.key else None
+
+
+def exact_condition(source: ScanSource, condition: Any) -> Expression | None:
+    """The filter that a resolved condition on the table's own columns is; `None`: it says more, or must be simplified.
+
+    Here the columns have the table's names. A scan may read them under others, which are those of optimized plans.
+    """
+    said = translated(conjuncts_of(condition), {name: name for name in source.columns.values()})
+    return _shortened(said.filter) if said.exact else None
 
 
 def scan_and_filter(engine: Engine, plan: Any) -> tuple[ScanSource, Expression] | None:

@@ -68,6 +68,7 @@ class Meaning(NamedTuple):
     values: tuple[Column, ...] = ()
     source: DataFrame | None = None
     clauses: tuple[Clause, ...] = ()
+    said: Any = None  # the WHERE of a DELETE as Catalyst holds it
 
 
 class Analyzer:
@@ -143,7 +144,8 @@ class Analyzer:
         if parsed.command is Command.MERGE and command.withSchemaEvolution():
             raise InvalidInput("MERGE WITH SCHEMA EVOLUTION is not supported", hint="add the columns with ALTER TABLE")
         if parsed.command is Command.DELETE:
-            return Meaning(self.column(command.condition()))
+            said = command.condition()
+            return Meaning(self.column(said), said=said)
         attributes = self._attributes(target)
         if parsed.command is Command.UPDATE:
             values = self._updated(attributes, command.assignments(), star=False)
@@ -234,6 +236,7 @@ class Analyzer:
         }
         for when, actions in groups.items():
             for action in items_of(actions):
+                _refuse_other_types(when, action.condition())
                 yield Clause(when, self._optional(action.condition()), self._written(action, attributes))
 
     def _written(self, action: Any, attributes: Any) -> tuple[Column, ...] | None:
@@ -271,6 +274,13 @@ class Analyzer:
         if value.getClass().getSimpleName() == "Cast" and value.getTagValue(tag).isDefined():
             value = value.child()
         return value.child() if value.getClass().getSimpleName() == "AssertNotNull" else value
+
+
+def _refuse_other_types(when: str, condition: Any) -> None:
+    """Spark itself finds out while it runs; a bare null is never true, and allowed."""
+    kind = condition.get().dataType().simpleString() if condition.isDefined() else "boolean"
+    if kind not in ("boolean", "void"):
+        raise InvalidInput(f"the condition {condition.get().sql()} of WHEN {when.upper()} is {kind}, not boolean")
 
 
 def _is_nullable(field: spark.StructField) -> bool:

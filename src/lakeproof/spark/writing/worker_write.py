@@ -68,6 +68,7 @@ def decoded_text(text: str, transform: str, kind: Any) -> Any:
 
 def _writer(names: list[str], folder: str, schema: Any, codec: str) -> Any:
     rows_per_group = ROWS_PER_GROUP
+    with_statistics = _statistics(schema)
 
     # A nested function travels to the workers by value: they need pyarrow, not this package.
     def write(batches: Iterator[Any]) -> Iterator[Any]:
@@ -82,20 +83,25 @@ def _writer(names: list[str], folder: str, schema: Any, codec: str) -> Any:
         local = folder.startswith("file:")
         system = fs.LocalFileSystem() if local else fs.FileSystem.from_uri(quote(folder, safe=":/"))[0]
         base = folder.removeprefix("file://") if local else folder.split("://", 1)[1]
-        open_files: dict[tuple[str | None, ...], tuple[Any, str, list[Any]]] = {}
+        open_files: dict[tuple[str | None, ...], tuple[str, list[Any]]] = {}
+        writers: dict[str, Any] = {}
 
-        def flush(writer: Any, waiting: list[Any]) -> None:
+        def flush(name: str, waiting: list[Any], *, last: bool) -> None:
             if waiting:
-                writer.write_table(pa.concat_tables(waiting).cast(schema), row_group_size=rows_per_group)
+                rows = pa.concat_tables(waiting).cast(schema)
+                if name not in writers:
+                    told = with_statistics(rows if last else None)
+                    writers[name] = pq.ParquetWriter(
+                        f"{base}/{name}", schema, compression=codec, filesystem=system, write_statistics=told
+                    )
+                writers[name].write_table(rows, row_group_size=rows_per_group)
                 waiting.clear()
 
-        def file_of(key: tuple[str | None, ...]) -> tuple[Any, str, list[Any]]:
+        def file_of(key: tuple[str | None, ...]) -> tuple[str, list[Any]]:
             if key not in open_files:
                 if not open_files:
                     system.create_dir(base, recursive=True)
-                name = f"{uuid.uuid4()}.parquet"
-                writer = pq.ParquetWriter(f"{base}/{name}", schema, compression=codec, filesystem=system)
-                open_files[key] = (writer, f"{folder}/{name}", [])
+                open_files[key] = (f"{uuid.uuid4()}.parquet", [])
             return open_files[key]
 
         for batch in batches:
@@ -105,18 +111,63 @@ def _writer(names: list[str], folder: str, schema: Any, codec: str) -> Any:
             numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
             codes = pa.array([numbers[key] for key in keys], pa.int64())
             for key, number in numbers.items():
-                writer, _, waiting = file_of(key)
+                name, waiting = file_of(key)
                 waiting.append(data.filter(pc.equal(codes, number)) if len(numbers) > 1 else data)
                 if sum(part.num_rows for part in waiting) >= rows_per_group:
-                    flush(writer, waiting)
-        for writer, _, waiting in open_files.values():
-            flush(writer, waiting)
-            writer.close()
+                    flush(name, waiting, last=False)
+        for name, waiting in open_files.values():
+            flush(name, waiting, last=True)
+            writers[name].close()
         yield pa.RecordBatch.from_pydict(
             {
-                "path": pa.array([path for _, path, _ in open_files.values()], pa.string()),
+                "path": pa.array([f"{folder}/{name}" for name, _ in open_files.values()], pa.string()),
                 "partition": pa.array([list(key) for key in open_files], pa.list_(pa.string())),
             }
         )
 
     return write
+
+
+def _statistics(schema: Any) -> Any:
+    """Which columns of a file get statistics: not those that hold NaN, or may, where not all rows are known yet.
+
+    Arrow leaves NaN out of a column's ends, and Spark, for which NaN is greater than any number, would skip such rows.
+    """
+
+    # These too travel to the workers by value.
+    def leaves(path: str, kind: Any) -> Iterator[tuple[str, bool]]:
+        import pyarrow.types as types
+
+        if types.is_struct(kind):
+            for field in kind:
+                yield from leaves(f"{path}.{field.name}", field.type)
+        elif types.is_map(kind):
+            yield from leaves(f"{path}.key_value.key", kind.key_type)
+            yield from leaves(f"{path}.key_value.value", kind.item_type)
+        elif types.is_list(kind) or types.is_large_list(kind):
+            yield from leaves(f"{path}.list.element", kind.value_type)
+        else:
+            yield path, types.is_floating(kind)
+
+    def holds_nan(array: Any) -> bool:
+        import pyarrow.compute as pc
+        import pyarrow.types as types
+
+        if types.is_floating(array.type):
+            return pc.any(pc.is_nan(array)).as_py() is True
+        if types.is_struct(array.type):
+            return any(holds_nan(child) for child in array.flatten())
+        if types.is_map(array.type):
+            return holds_nan(array.keys) or holds_nan(array.items)
+        is_list = types.is_list(array.type) or types.is_large_list(array.type)
+        return is_list and holds_nan(array.flatten())
+
+    def with_statistics(rows: Any | None) -> list[str]:
+        told = []
+        for field in schema:
+            found = dict(leaves(field.name, field.type))
+            nan = any(found.values()) and (rows is None or any(map(holds_nan, rows[field.name].chunks)))
+            told += [path for path, floats in found.items() if not (nan and floats)]
+        return told
+
+    return with_statistics
