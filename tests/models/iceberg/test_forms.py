@@ -18,7 +18,7 @@ from lakeproof.commit.policy import POLICIES, Policy
 from lakeproof.commit.writing import first_files, plan_of, written
 from lakeproof.filters import Compare
 from lakeproof.format import DeleteFile, Row, TableShape, TableState
-from lakeproof.models.iceberg.bounds import COLUMNS
+from lakeproof.models.iceberg.workload import COLUMNS
 from lakeproof.models.questions.necessity import necessity
 
 snapshots = import_module("lakeproof.commit.snapshots")  # the package gives the function of that name
