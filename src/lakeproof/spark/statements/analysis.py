@@ -22,6 +22,7 @@ from lakeproof.spark.jvm.gateway import Gateway, items_of, texts_of
 from lakeproof.sql.column_aliases import with_aliases_inside
 
 _COMMANDS = {"DeleteFromTable": Command.DELETE, "UpdateTable": Command.UPDATE, "MergeIntoTable": Command.MERGE}
+_INSERTS = ("InsertIntoStatement", "OverwriteByExpression")  # the second: INSERT INTO ... REPLACE WHERE
 _NOT_REPEATABLE = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
 MATCHED, NOT_MATCHED, NOT_MATCHED_BY_SOURCE = "matched", "not matched", "not matched by source"
 Arguments = Mapping[str, Any] | Sequence[Any]
@@ -120,7 +121,7 @@ class Analyzer:
         below = plan
         while (kind := below.nodeName()) == "UnresolvedWith":
             below = below.child()
-        if kind == "InsertIntoStatement":
+        if kind in _INSERTS:
             parts = self._name_of(below.table())
             return None if parts is None else ParsedInsert(plan, parts)
         parts = self._name_of(below.children().apply(0)) if kind in _COMMANDS else None
