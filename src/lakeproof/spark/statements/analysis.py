@@ -7,6 +7,7 @@ become Columns as they are. A parsed plan never changes, so that a command that 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -160,11 +161,23 @@ class Analyzer:
     def resolved(self, plan: Any) -> Any:
         """The command that a parsed plan is, resolved and checked; its query holds its CTEs."""
         self.activate()
+        command = self._resolved(plan)
+        # Spark loads a name once in an analysis, and gives a subquery the table that is to be written.
+        reads_target = re.search(rf"RelationV2\[.*\] {re.escape(command.table().name())}\b", str(command.query()))
+        return self._resolved(self._query_first(plan)) if reads_target else command
+
+    def _resolved(self, plan: Any) -> Any:
         command = self.analyzer.execute(plan)
         self.analyzer.checkAnalysis(command)
         while command.nodeName() == "WithCTE":
             command = command.plan()
         return command
+
+    def _query_first(self, plan: Any) -> Any:
+        """An INSERT whose query was analysed by itself, where nothing knows yet that its target is to be written."""
+        command = plan.child() if plan.nodeName() == "UnresolvedWith" else plan
+        query = command.query() if command is plan else plan.withNewChildren(self.gateway.one(command.query()))
+        return command.withNewChildren(self.gateway.one(self.analyzer.execute(query)))
 
     def column(self, expression: Any) -> Column:
         """A Catalyst expression as a Column."""
