@@ -183,9 +183,9 @@ class Plain:
 
     def _stored(self, query: str) -> DataFrame:
         """The rows of a query as an INSERT into a Parquet table of these columns would store them."""
-        session = self.spark._jsparkSession
-        plan = session.sessionState().sqlParser().parsePlan(f"insert into {self._current_sink()} by name {query}")
-        self._activate()
+        session, sink = self.spark._jsparkSession, self._current_sink()
+        self._activate()  # the parser too reads the settings of the active session
+        plan = session.sessionState().sqlParser().parsePlan(f"insert into {sink} by name {query}")
         analyzed = session.sessionState().executePlan(plan, self._mode()).analyzed()
         session.sessionState().analyzer().checkAnalysis(analyzed)
         rows = DataFrame(self._datasets().ofRows(session, analyzed.query()), self.spark)

@@ -63,17 +63,23 @@ def pairs(ready: Prepared, policy: Policy, limits: Limits) -> Iterator[Pair]:
             yield Pair(first, second, tuple(checks), "abort" in marks)
 
 
-def proposals(jobs: Jobs, policy: Policy, worst: Beginning, limits: Limits) -> Iterator[Proposal]:
-    """Small changes, each explored on every first table with up to three runs at once: those that leave no anomaly."""
-    for text, changed, under in candidates(jobs, policy):
+def proposals(
+    whole: Prepared, policy: Policy, worst: Beginning, limits: Limits, tried: list[str]
+) -> Iterator[Proposal]:
+    """Small changes, each explored on every first table with up to three runs at once: those that leave no anomaly.
+
+    `tried` hears of each that was explored to the end.
+    """
+    for text, changed, under in candidates(whole.jobs, policy):
         if limits.clock.over:
             return
-        ready = prepared(changed)
+        ready = whole if changed is whole.jobs else prepared(changed)
         still = searched(space_of(ready, under), limits, only=worst.first)
-        if still.violated is not None or still.cut:
+        found = still if still.violated or still.cut else covered(ready, under, limits, most=FEW_WRITERS).found
+        if found.cut:
             continue
-        found = covered(ready, under, limits, most=FEW_WRITERS).found
-        if found.violated is None and not found.cut:
+        tried.append(text)
+        if found.violated is None:
             yield Proposal(text, found.states + still.states)
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from lakeproof.checker import Verdict, check
 from lakeproof.checker.verdicts.verdict import PropertyVerdict, Statistics
 from lakeproof.commit.policy import Policy
-from lakeproof.jobs.advice import Pair, Proposal, pairs, proposals
+from lakeproof.jobs.advice import Pair, Proposal, candidates, pairs, proposals
 from lakeproof.jobs.model import Beginning, beginnings, space_of
 from lakeproof.jobs.preparing import MOST_FIRST_ROWS, Prepared, prepared
 from lakeproof.jobs.reading import Jobs, parts_of
@@ -63,27 +63,35 @@ class Part(NamedTuple):
 
 
 def _advised(verdict: Verdict, policy: Policy, parts: list[Part], limits: Limits, listener: Listener) -> Verdict:
-    """The verdict with what would help, and which pairs stop each other, each told as soon as it is there."""
+    """The verdict with the pairs that stop each other, and what would help, each told as soon as it is there."""
     found_pairs: list[Pair] = []
     found_proposals: list[Proposal] = []
     late: list[str] = []
-    for part in parts:
-        if part.worst is not None:
-            share = limits._replace(clock=limits.clock.part(0.75))
-            for proposal in proposals(part.ready.jobs, policy, part.worst, share):
-                found_proposals.append(proposal)
-                listener.proposal(proposal)
-            late += ["the time was up before every change was tried"] if share.clock.over else []
     for part in parts:
         for pair in pairs(part.ready, policy, limits):
             found_pairs.append(pair)
             listener.pair(pair)
     late += ["the time was up before every pair was tried"] if limits.clock.over else []
+    for part in parts:
+        if part.worst is not None:
+            tried: list[str] = []
+            for proposal in proposals(part.ready, policy, part.worst, limits, tried):
+                found_proposals.append(proposal)
+                listener.proposal(proposal)
+            late += _left_out(part, policy, limits, tried)
     more = {
         "pairs": [pair.to_json() for pair in found_pairs],
         "proposals": [proposal.to_json() for proposal in found_proposals],
     }
     return replace(verdict, more={**verdict.more, **more}, notes=(*verdict.notes, *late))
+
+
+def _left_out(part: Part, policy: Policy, limits: Limits, tried: list[str]) -> list[str]:
+    """Which changes were not explored to the end, if any."""
+    known = [text for text, _, _ in candidates(part.ready.jobs, policy)]
+    left = [text for text in known if text not in tried]
+    why = "the time was up" if limits.clock.over else "the limit of states was reached"
+    return [f"{why} before {len(left)} of {len(known)} changes were tried: {'; '.join(left)}"] if left else []
 
 
 def _violation(worst: Beginning, parts: list[Part], limits: Limits) -> Verdict:

@@ -136,9 +136,12 @@ NOTHING = Covered(Found(None, 0, 0, Counter(), frozenset(), frozenset()), ())
 def covered(
     ready: Prepared, policy: Policy, limits: Limits, told: Progress | None = None, *, most: int | None = None
 ) -> Covered:
-    """Explore two writers, then three, then all; the first violation ends it. `most`: no more than so many at once."""
+    """Explore two writers, then three, then all; the first violation ends it. `most`: only so many at once.
+
+    Two alone are explored to find an anomaly soon; three together can do whatever two of them can.
+    """
     names = [job.name for job in ready.jobs.jobs for _ in range(job.times)]
-    sizes = [len(names)] if len(names) <= FEW_WRITERS else [2, 3, *([len(names)] if most is None else [])]
+    sizes = [len(names)] if len(names) <= FEW_WRITERS else [2, 3, len(names)] if most is None else [most]
     said: list[str] = []
     total = NOTHING.found
     for size in sizes:
