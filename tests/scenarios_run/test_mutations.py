@@ -104,7 +104,7 @@ def silenced(name: str, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(window, name, never)
     if name in ROW_CHECKS:
         patch.setattr(window, "followed", _deaf_to(name, rows.followed, asked_at=3))
-        patch.setattr(validation, "conflict_now", _deaf_to(name, rows.conflict_now, asked_at=2))
+        patch.setattr(validation, "conflict_now", _deaf_to(name, validation.conflict_now, asked_at=2))
 
 
 def _deaf_to(name: str, function: Callable[..., Any], *, asked_at: int) -> Callable[..., Any]:
@@ -194,7 +194,7 @@ def nothing_is_deleted_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def moved_targets_are_gone(patch: pytest.MonkeyPatch) -> None:
-    now = rows.conflict_now
+    now = validation.conflict_now
     patch.setattr(
         validation, "conflict_now", lambda change, memory, asked: now(change, memory._replace(targets=()), asked)
     )
