@@ -1,6 +1,6 @@
 """Proofs without bounds: one writer against anybody, and writers that never stop.
 
-`LAKEPROOF_PROOFS=all` runs every line of the page and the wrong variants with one id more; else those that take a second.
+`LAKEPROOF_PROOFS=all` runs every line of the page, and the wrong variants with one id more; else what takes a second.
 """
 
 from __future__ import annotations
