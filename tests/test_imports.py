@@ -218,3 +218,26 @@ def test_the_runtime_takes_nothing_from_sqlglot() -> None:
     """Not even through a module of ours that imports it."""
     code = "import lakeproof.spark.lake, lakeproof.cli.commands.sql, sys; sys.exit('sqlglot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# ---------------------------------------------------------------- rooms and words
+
+OF_EVERY_MODEL = {"Shared", "Event", "Setup"}
+"""What each model has, under the same name in each: the shared value, what others observe, what does not change."""
+
+
+def test_no_room_is_too_full() -> None:
+    rooms = {path.parent for path in PACKAGE.rglob("*.py")}
+    full = {str(room.relative_to(PACKAGE)): len(list(room.glob("*.py"))) - 1 for room in rooms}
+    assert {room: modules for room, modules in full.items() if modules > 15} == {}
+
+
+def test_a_public_class_name_means_one_thing() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        for node in parsed(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
+    twice = {name: places for name, places in homes.items() if len(places) > 1}
+    assert set(twice) == OF_EVERY_MODEL
+    assert all(place.startswith("models/") for places in twice.values() for place in places)

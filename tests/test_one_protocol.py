@@ -17,7 +17,7 @@ from lakeproof.commit import attempt, driver
 from lakeproof.commit.checks import ALL_CHECKS
 from lakeproof.commit.policy import POLICIES
 from lakeproof.iceberg.committing.commit import ATTEMPTING, LOOKING, METADATA_WRITTEN, SWAPPED
-from lakeproof.iceberg.committing.whole_file_commits import Options, append
+from lakeproof.iceberg.committing.whole_file_commits import CommitOptions, append
 from lakeproof.iceberg.pyiceberg_names import LongType, NestedField, Schema
 from lakeproof.iceberg.tables.catalogs import open_catalog
 from lakeproof.iceberg.tables.tables import create_table
@@ -152,5 +152,5 @@ def test_the_runtime_goes_through_the_driver(tmp_path: Path) -> None:
     def cut(_session: Session) -> None:
         raise OperationalError("commit", {}, Exception("the connection was cut"))
 
-    assert traced(lambda: append(table, (), Options(on_phase=watched))) == ALL
+    assert traced(lambda: append(table, (), CommitOptions(on_phase=watched))) == ALL
     assert phases == [ATTEMPTING, METADATA_WRITTEN, LOOKING, ATTEMPTING, METADATA_WRITTEN, SWAPPED]

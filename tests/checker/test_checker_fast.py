@@ -31,27 +31,27 @@ numbers = st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5000), unique=True
 def test_a_run_is_a_set(some: list[int], others: list[int]) -> None:
     import numpy as np
 
-    from lakeproof.checker.fast.sorted_runs import Run, add_run
+    from lakeproof.checker.fast.sorted_runs import SortedRun, add_run
 
     a, b = np.array(some, np.uint64), np.array(sorted({*others} - {*some}), np.uint64)
-    runs: list[Run] = []
+    runs: list[SortedRun] = []
     for part in (a, b):
         if len(part):
-            add_run(runs, Run.of(part))
+            add_run(runs, SortedRun.of(part))
     assert sorted(state for run in runs for state in run.states().tolist()) == sorted({*some, *others})
     if len(a):
         wanted = np.array(others, np.uint64)
-        left = Run.of(a).without(wanted, len(wanted))
+        left = SortedRun.of(a).without(wanted, len(wanted))
         assert wanted[:left].tolist() == [number for number in others if number not in some]
 
 
 def test_a_run_of_many_blocks_is_searched_through_its_index() -> None:
     import numpy as np
 
-    from lakeproof.checker.fast.sorted_runs import BLOCK, Run
+    from lakeproof.checker.fast.sorted_runs import BLOCK, SortedRun
 
     states = np.arange(0, 70 * BLOCK * 3, 3, dtype=np.uint64)
-    run = Run.of(states)
+    run = SortedRun.of(states)
     assert len(run.keys) == 70
     assert len(run.buffer) == len(states)
     for stride in (1, 7, 4096, 50_021):

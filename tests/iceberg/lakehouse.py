@@ -14,7 +14,7 @@ from pyiceberg.io.pyarrow import schema_to_pyarrow
 
 from lakeproof.iceberg.committing.footers import WrittenFile, data_files_from_footers
 from lakeproof.iceberg.committing.values import stored
-from lakeproof.iceberg.committing.whole_file_commits import Options, append
+from lakeproof.iceberg.committing.whole_file_commits import CommitOptions, append
 from lakeproof.iceberg.pyiceberg_names import Catalog, DataFile, LongType, NestedField, Schema, StringType, Table
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache
 from lakeproof.iceberg.tables.catalogs import open_catalog
@@ -79,7 +79,7 @@ def partition_of(table: Table, row: Row, spec_id: int) -> tuple[Any, ...]:
 
 
 def insert(table: Table, rows: Iterable[Row], **options: Any) -> Table:
-    return append(table, write(table, rows), Options(**options)).table
+    return append(table, write(table, rows), CommitOptions(**options)).table
 
 
 def rows_of(table: Table, snapshot_id: int | None = None) -> list[tuple[Any, ...]]:

@@ -24,7 +24,7 @@ from lakeproof.iceberg.committing.commit import ATTEMPTING, METADATA_WRITTEN, SW
 from lakeproof.iceberg.committing.physical import NewFiles
 from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.values import data_file_values
-from lakeproof.iceberg.committing.whole_file_commits import Options, append
+from lakeproof.iceberg.committing.whole_file_commits import CommitOptions, append
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.planning import plan
 from lakeproof.iceberg.tables import catalogs
@@ -54,7 +54,7 @@ def orphans(table: Table) -> tuple[str, ...]:
 def test_a_lost_swap_is_tried_again_on_the_new_head(lake: Lakehouse) -> None:
     table = insert(lake.create(properties=FAST), people(1))
     hook = once(lambda: insert(lake.load(), people(2)))
-    answer = append(table, write(table, people(3)), Options(on_phase=hook))
+    answer = append(table, write(table, people(3)), CommitOptions(on_phase=hook))
     assert answer.retries == 1
     assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x"), (3, "x")]
     assert [s.sequence_number for s in answer.table.metadata.snapshots] == [1, 2, 3]
@@ -71,7 +71,7 @@ def test_a_writer_that_started_from_an_old_head_does_not_even_try_it(lake: Lakeh
 def test_the_phases_come_in_order(lake: Lakehouse) -> None:
     seen: list[str] = []
     table = lake.create()
-    append(table, write(table, people(1)), Options(on_phase=seen.append))
+    append(table, write(table, people(1)), CommitOptions(on_phase=seen.append))
     assert seen == [ATTEMPTING, METADATA_WRITTEN, SWAPPED]
 
 
@@ -80,7 +80,7 @@ def test_a_commit_that_may_not_retry_is_rejected_and_leaves_nothing(lake: Lakeho
     files = write(table, people(3))
     hook = once(lambda: insert(lake.load(), people(2)))
     with pytest.raises(CommitRejected):
-        append(table, files, Options(on_phase=hook))
+        append(table, files, CommitOptions(on_phase=hook))
     assert rows_of(lake.load()) == [(1, "x"), (2, "x")]
     assert orphans(lake.load()) == (files[0].file_path,)  # the data file is its writer's
 
@@ -88,8 +88,8 @@ def test_a_commit_that_may_not_retry_is_rejected_and_leaves_nothing(lake: Lakeho
 def test_a_command_that_committed_already_is_not_committed_again(lake: Lakehouse) -> None:
     table = lake.create()
     files = write(table, people(1))
-    first = append(table, files, Options(command_id="once"))
-    second = append(table, files, Options(command_id="once"))
+    first = append(table, files, CommitOptions(command_id="once"))
+    second = append(table, files, CommitOptions(command_id="once"))
     assert second.snapshot_id == first.snapshot_id
     assert len(lake.load().metadata.snapshots) == 1
     assert orphans(lake.load()) == ()
@@ -117,7 +117,7 @@ def fail_once(when: str, then: Any = None) -> None:
 def test_an_unknown_outcome_that_was_a_commit_is_found(lake: Lakehouse) -> None:
     table = insert(lake.create(properties=FAST), people(1))
     hook = once(lambda: fail_once("after_commit"))
-    answer = append(table, write(table, people(2)), Options(on_phase=hook))
+    answer = append(table, write(table, people(2)), CommitOptions(on_phase=hook))
     assert (answer.retries, len(answer.table.metadata.snapshots)) == (0, 2)
     assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x")]
 
@@ -125,7 +125,7 @@ def test_an_unknown_outcome_that_was_a_commit_is_found(lake: Lakehouse) -> None:
 def test_an_unknown_outcome_that_was_none_is_tried_again(lake: Lakehouse) -> None:
     table = insert(lake.create(properties=FAST), people(1))
     hook = once(lambda: fail_once("before_commit"))
-    answer = append(table, write(table, people(2)), Options(on_phase=hook))
+    answer = append(table, write(table, people(2)), CommitOptions(on_phase=hook))
     assert len(answer.table.metadata.snapshots) == 2
     assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x")]
 
@@ -136,7 +136,7 @@ def test_an_outcome_that_nobody_can_look_up_stays_unknown_and_nothing_is_removed
     before = files_below(metadata)
     hook = once(lambda: fail_once("before_commit", then=lambda: fail_once("before_cursor_execute")))
     with pytest.raises(CommitUnknown, match="nobody knows whether INSERT"):
-        append(table, write(table, people(2)), Options(on_phase=hook))
+        append(table, write(table, people(2)), CommitOptions(on_phase=hook))
     assert sorted(Path(name).suffix for name in files_below(metadata) - before) == [".avro", ".avro", ".json"]
     assert rows_of(lake.load()) == [(1, "x")]
 
@@ -162,7 +162,7 @@ def test_an_interrupt_before_the_swap_leaves_no_metadata(lake: Lakehouse) -> Non
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        append(table, files, Options(on_phase=once(interrupt)))
+        append(table, files, CommitOptions(on_phase=once(interrupt)))
     assert rows_of(lake.load()) == [(1, "x")]
     assert orphans(lake.load()) == (files[0].file_path,)
 
@@ -423,7 +423,7 @@ def test_a_late_request_that_wins_over_the_second_one_keeps_its_files(lake: Lake
     table = insert(lake.create(properties=FAST), people(1))
     late: list[LateRequest] = []
     hook = nth(lambda: late.append(LateRequest(lake)), lambda: late[0].arrives())
-    answer = append(table, write(table, people(2)), Options(on_phase=hook))
+    answer = append(table, write(table, people(2)), CommitOptions(on_phase=hook))
     assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x")]
     assert [s.snapshot_id for s in lake.load().metadata.snapshots][-1] == answer.snapshot_id
     assert orphans(lake.load()) == ()
@@ -440,7 +440,7 @@ def test_a_lost_swap_does_not_settle_an_earlier_request(lake: Lakehouse) -> None
 
     hook = nth(lambda: late.append(LateRequest(lake)), lands_and_is_expired)
     with pytest.raises(CommitUnknown, match="look for snapshot"):
-        append(table, write(table, people(2)), Options(on_phase=hook))
+        append(table, write(table, people(2)), CommitOptions(on_phase=hook))
     assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x"), (3, "x")]
 
 
@@ -449,7 +449,7 @@ def test_a_late_request_that_lands_after_its_writer_gave_up_is_readable(lake: La
     late: list[LateRequest] = []
     hook = nth(lambda: late.append(LateRequest(lake, then=fail_next_read)))
     with pytest.raises(CommitUnknown):
-        append(table, write(table, people(2)), Options(on_phase=hook))
+        append(table, write(table, people(2)), CommitOptions(on_phase=hook))
     assert rows_of(lake.load()) == [(1, "x")]
     late[0].arrives()
     assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x")]
@@ -465,7 +465,7 @@ def test_a_lost_swap_after_which_nobody_can_look_is_unknown(lake: Lakehouse) -> 
 
     hook = nth(lambda: late.append(LateRequest(lake)), lands_and_the_catalog_is_gone)
     with pytest.raises(CommitUnknown):
-        append(table, write(table, people(2)), Options(on_phase=hook))
+        append(table, write(table, people(2)), CommitOptions(on_phase=hook))
     assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x")]
 
 
@@ -477,7 +477,11 @@ def test_an_interrupt_while_a_request_is_open_removes_nothing_and_says_so(lake: 
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as caught:
-        append(table, write(table, people(2)), Options(on_phase=nth(lambda: late.append(LateRequest(lake)), interrupt)))
+        append(
+            table,
+            write(table, people(2)),
+            CommitOptions(on_phase=nth(lambda: late.append(LateRequest(lake)), interrupt)),
+        )
     assert "nobody knows whether INSERT" in caught.value.__notes__[0]
     late[0].arrives()
     assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x")]
@@ -493,7 +497,7 @@ def test_a_lost_answer_whose_snapshot_was_expired_is_never_committed_again(lake:
 
     hook = once(lambda: fail_once("after_commit", then=committed_then_expired))
     with pytest.raises(CommitUnknown):
-        append(table, write(table, people(1)), Options(on_phase=hook))
+        append(table, write(table, people(1)), CommitOptions(on_phase=hook))
     assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x"), (3, "x")]
 
 
@@ -545,7 +549,7 @@ def test_no_two_tries_share_a_name_and_each_has_the_number_of_its_snapshot(lake:
             if len(seen) < 3:
                 insert(lake.load(), people(10 + len(seen)))
 
-    answer = append(table, write(table, people(2)), Options(on_phase=note))
+    answer = append(table, write(table, people(2)), CommitOptions(on_phase=note))
     assert answer.retries == 2
     own = answer.table.current_snapshot()
     assert own is not None

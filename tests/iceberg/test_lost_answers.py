@@ -23,7 +23,7 @@ from sqlalchemy import create_engine, text
 
 from lakeproof.errors import CommitUnknown
 from lakeproof.iceberg.committing.commit import ATTEMPTING, LOOKING, METADATA_WRITTEN, Committed
-from lakeproof.iceberg.committing.whole_file_commits import Options, append
+from lakeproof.iceberg.committing.whole_file_commits import CommitOptions, append
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.tables.catalogs import open_catalog
 from lakeproof.iceberg.tables.tables import create_table, load_table
@@ -126,7 +126,7 @@ class Lake:
             assert connection.execute(text(query)).rowcount == 1
 
     def insert(self, *numbers: int, on_phase: Callable[[str], None]) -> Committed:
-        return append(self.table, write(self.table, people(*numbers)), Options(on_phase=on_phase))
+        return append(self.table, write(self.table, people(*numbers)), CommitOptions(on_phase=on_phase))
 
     def arrived(self) -> Table:
         """The table when nothing is under way any more."""

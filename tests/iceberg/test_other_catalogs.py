@@ -13,7 +13,7 @@ from lakehouse import PEOPLE, Lakehouse, insert, people, rows_of, write
 from lakeproof.errors import CommitRejected
 from lakeproof.iceberg.committing.commit import METADATA_WRITTEN
 from lakeproof.iceberg.committing.pointer import refreshed
-from lakeproof.iceberg.committing.whole_file_commits import Options, append
+from lakeproof.iceberg.committing.whole_file_commits import CommitOptions, append
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.tables.catalogs import open_catalog
 from lakeproof.iceberg.tables.refs import create_branch
@@ -47,7 +47,7 @@ def test_commits_through_the_request_of_icebergs_own_interface(lake: Lakehouse) 
         if phase == METADATA_WRITTEN and competing:
             competing.pop()()
 
-    answer = append(table, write(table, people(3)), Options(on_phase=interfere))
+    answer = append(table, write(table, people(3)), CommitOptions(on_phase=interfere))
     assert (answer.retries, catalog.commits) == (1, 3)
     assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x"), (3, "x")]
     assert refreshed(table).current_snapshot() == lake.load().current_snapshot()
@@ -58,7 +58,7 @@ def test_the_retention_of_a_branch_survives_a_commit(lake: Lakehouse) -> None:
     create_branch(table, "b", None, max_ref_age_ms=10**12, min_snapshots_to_keep=3)
     for catalog in (lake.catalog, OnlyCommitTable(lake.catalog)):
         table = catalog.load_table(("default", "t"))
-        ref = append(table, write(table, people(2)), Options(branch="b")).table.metadata.refs["b"]
+        ref = append(table, write(table, people(2)), CommitOptions(branch="b")).table.metadata.refs["b"]
         assert (ref.max_ref_age_ms, ref.min_snapshots_to_keep) == (10**12, 3)
 
 
@@ -72,7 +72,7 @@ def test_a_rejected_request_is_told_from_an_unknown_one(lake: Lakehouse) -> None
             insert(lake.load(), people(2))
 
     with pytest.raises(CommitRejected):
-        append(table, write(table, people(1)), Options(on_phase=somebody_else))
+        append(table, write(table, people(1)), CommitOptions(on_phase=somebody_else))
     assert rows_of(lake.load()) == [(2, "x")]
 
 

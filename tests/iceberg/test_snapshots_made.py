@@ -25,7 +25,7 @@ from lakeproof.iceberg.committing.produce import FileChange, Producer
 from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.values import data_file_values
 from lakeproof.iceberg.committing.whole_file_commits import (
-    Options,
+    CommitOptions,
     append,
     delete_where,
     overwrite_partitions,
@@ -279,7 +279,7 @@ def test_files_of_two_partition_specs_in_one_commit(lake: Lakehouse) -> None:
 def test_a_snapshot_on_a_branch_leaves_main_alone(lake: Lakehouse) -> None:
     table = insert(lake.create(), people(1))
     table.manage_snapshots().create_branch(head(table), "audit").commit()
-    table = append(lake.load(), write(table, people(2)), Options(branch="audit")).table
+    table = append(lake.load(), write(table, people(2)), CommitOptions(branch="audit")).table
     assert rows_of(table) == [(1, "x")]
     assert rows_of(table, table.metadata.refs["audit"].snapshot_id) == [(1, "x"), (2, "x")]
 
@@ -287,7 +287,7 @@ def test_a_snapshot_on_a_branch_leaves_main_alone(lake: Lakehouse) -> None:
 def test_a_branch_that_is_not_there_is_refused(lake: Lakehouse) -> None:
     table = insert(lake.create(), people(1))
     with pytest.raises(InvalidInput, match="no branch `nope`"):
-        append(table, write(table, people(2)), Options(branch="nope"))
+        append(table, write(table, people(2)), CommitOptions(branch="nope"))
 
 
 def test_the_metadata_is_what_pyiceberg_would_have_written(lake: Lakehouse) -> None:

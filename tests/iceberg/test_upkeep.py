@@ -15,7 +15,7 @@ from lakeproof.commit import Command
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS, Compare
 from lakeproof.iceberg.committing.table_commits import commit_change
-from lakeproof.iceberg.committing.whole_file_commits import Options, append, delete_where, overwrite_where
+from lakeproof.iceberg.committing.whole_file_commits import CommitOptions, append, delete_where, overwrite_where
 from lakeproof.iceberg.pyiceberg_names import LongType, NestedField, Schema, StringType, Table
 from lakeproof.iceberg.reading.aggregates import count_rows
 from lakeproof.iceberg.reading.planning import plan
@@ -256,7 +256,7 @@ def test_branches_and_tags(lake: Lakehouse) -> None:
         "b": ids[0],
         "t": ids[2],
     }
-    assert rows_of(append(table, write(table, people(8)), Options(branch="b")).table) == [(3, "x")]
+    assert rows_of(append(table, write(table, people(8)), CommitOptions(branch="b")).table) == [(3, "x")]
     table = lake.load()
     assert rows_of(table, snapshot_of_version(table, "b").snapshot_id) == [(1, "x"), (8, "x")]
     table = drop_ref(table, "b", kind="branch")

@@ -20,7 +20,7 @@ from lakeproof.replay.scenario_runner import AgainstTables
 from lakeproof.replay.sql_process import EngineMissing, SqlProcess
 from lakeproof.scenarios.against_model import DoesNotApply
 from lakeproof.scenarios.run import differences, policies_of
-from lakeproof.scenarios.text import Scenario, Step, parse
+from lakeproof.scenarios.text import Scenario, ScenarioStep, parse
 from lakeproof.spark.jvm.session import build_session
 from lakeproof.spark.lake import connect
 
@@ -50,7 +50,7 @@ def scenarios(policy: str) -> list[Scenario]:
 
 
 def calls(scenario: Scenario) -> bool:
-    return any(isinstance(step, Step) and step.call is not None for step in scenario.steps)
+    return any(isinstance(step, ScenarioStep) and step.call is not None for step in scenario.steps)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from lakeproof.cli.main import main
 from lakeproof.commit import POLICIES
 from lakeproof.commit.checks import ALL_CHECKS
 from lakeproof.scenarios.run import policies_of
-from lakeproof.scenarios.text import Outcome, Step
+from lakeproof.scenarios.text import ScenarioStep, StepAnswer
 
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
 ANSWERED = ("validate", "swap", "swap-unanswered", "swap-delayed", "arrives", "commit")
@@ -29,10 +29,10 @@ def test_scenario(name: str) -> None:
 def test_a_scenario_says_what_it_is_about_and_what_every_step_answers(name: str) -> None:
     one = scenario(name)
     assert one.title.endswith(".")
-    steps = [line for line in one.steps if isinstance(line, Step) and line.verb in ANSWERED]
+    steps = [line for line in one.steps if isinstance(line, ScenarioStep) and line.verb in ANSWERED]
     assert steps
     assert [step.line for step in steps if step.expected is None] == []
-    assert [step.line for step in steps if step.expected == Outcome("conflict")] == []  # it names its check
+    assert [step.line for step in steps if step.expected == StepAnswer("conflict")] == []  # it names its check
 
 
 def test_every_test_of_iceberg_is_a_scenario_or_listed_with_the_reason() -> None:
@@ -70,7 +70,7 @@ def test_the_anomalies_are_told_under_every_policy(name: str) -> None:
 def test_every_check_says_no_somewhere() -> None:
     lines = [line for name in NAMES for line in scenario(name).steps]
     lines += [line for name in NAMES for _, changed in scenario(name).differs for line in changed]
-    refused = {line.expected.check for line in lines if isinstance(line, Step) and line.expected}
+    refused = {line.expected.check for line in lines if isinstance(line, ScenarioStep) and line.expected}
     assert refused - {None} == set(ALL_CHECKS)
 
 

@@ -16,7 +16,7 @@ from lakeproof.errors import InvalidInput
 from lakeproof.format import PartitionField
 from lakeproof.scenarios.against_checks import AgainstChecks
 from lakeproof.scenarios.run import differences, expected_under, policies_of
-from lakeproof.scenarios.text import Outcome, Rows, Seen, Step, parse
+from lakeproof.scenarios.text import Rows, ScenarioStep, Seen, StepAnswer, parse
 
 SQL = """# A DELETE and an INSERT.
 table   merge-on-read, columns name color
@@ -388,25 +388,25 @@ partitioned by bucket[4](id) data, case-insensitive, dynamic overwrite
     assert table.shape.specs == ((PartitionField("id", "bucket[4]"), PartitionField("data")),)
     assert (scenario.policies, scenario.policy_of) == (("lakeproof", "pyiceberg"), (("w2", "iceberg-spark"),))
     assert scenario.rows == (((1, "a"), ("2", "b c")), ((-3, None),))
-    assert scenario.steps == (Step(9, "w1", "scan", "DELETE FROM t"),)
+    assert scenario.steps == (ScenarioStep(9, "w1", "scan", "DELETE FROM t"),)
 
 
 def test_outcomes() -> None:
     lines = ["ok", "ok re-run", "already committed", "nothing left", "conflict", "conflict snapshot 2"]
     lines += ("conflict target_rows", "conflict target_rows  snapshot 12", "rejected", "unknown")
     text = "policy lakeproof\n" + "\n".join(f"w1 commit {line}" for line in lines)
-    got = [step.expected for step in parse(text).steps if isinstance(step, Step)]
+    got = [step.expected for step in parse(text).steps if isinstance(step, ScenarioStep)]
     assert got == [
-        Outcome("ok"),
-        Outcome("ok re-run"),
-        Outcome("already committed"),
-        Outcome("nothing left"),
-        Outcome("conflict"),
-        Outcome("conflict", None, 2),
-        Outcome("conflict", "target_rows"),
-        Outcome("conflict", "target_rows", 12),
-        Outcome("rejected"),
-        Outcome("unknown"),
+        StepAnswer("ok"),
+        StepAnswer("ok re-run"),
+        StepAnswer("already committed"),
+        StepAnswer("nothing left"),
+        StepAnswer("conflict"),
+        StepAnswer("conflict", None, 2),
+        StepAnswer("conflict", "target_rows"),
+        StepAnswer("conflict", "target_rows", 12),
+        StepAnswer("rejected"),
+        StepAnswer("unknown"),
     ]
 
 
@@ -426,7 +426,7 @@ def test_a_differs_line_replaces_the_last_line_like_it() -> None:
     changed = expected_under(scenario, "pyiceberg")
     assert changed[:3] == scenario.steps[:3]
     assert changed[3:] == (
-        Step(5, "w1", "commit", "", None, Outcome("rejected")),
+        ScenarioStep(5, "w1", "commit", "", None, StepAnswer("rejected")),
         Rows(6, (("jack", "red"),)),
         Seen(7, "snapshots", ("append", "delete")),
     )

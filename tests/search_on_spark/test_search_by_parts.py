@@ -25,7 +25,7 @@ from lakeproof.models import iceberg, paimon
 from lakeproof.search_on_spark.files import StatesReader
 from lakeproof.search_on_spark.folder import STATES, Folder
 from lakeproof.search_on_spark.jobs import JobFailed
-from lakeproof.search_on_spark.partition import Part, Plan
+from lakeproof.search_on_spark.partition import Partition, SearchPlan
 from lakeproof.search_on_spark.search import check_on_spark
 from lakeproof.search_on_spark.stable_hash import number_of
 from lakeproof.search_on_spark.task import Work
@@ -75,10 +75,10 @@ def test_each_reduction_alone(reductions: tuple[str, ...]) -> None:
 def test_states_lie_where_their_shared_value_belongs_and_each_once(tmp_path: Path) -> None:
     model = toys.cells(2, 2, 3, 2)
     verdict = by_parts(model, parts=4, checkpoint=str(tmp_path), reductions=("processes",))
-    plan = Plan("", "", str(tmp_path), 4, ("processes",))
+    plan = SearchPlan("", "", str(tmp_path), 4, ("processes",))
     worlds = Counter[Any]()
     for part in range(4):
-        there = Part(plan, part, model)
+        there = Partition(plan, part, model)
         for level in range(verdict.depth + 1):
             folder = there.folder.part(level, part)
             if (folder / STATES).exists():
@@ -102,13 +102,13 @@ def test_what_was_sent_is_gone_when_it_was_read(tmp_path: Path) -> None:
 
 def test_a_task_that_runs_twice_does_no_harm(tmp_path: Path) -> None:
     model, folder, states = MODELS["iceberg, violated"](), Folder(str(tmp_path)), 0
-    plan = Plan("", "", str(tmp_path), 2, ("processes", "private"))
-    first = [Part(plan, number, model) for number in range(2)]
+    plan = SearchPlan("", "", str(tmp_path), 2, ("processes", "private"))
+    first = [Partition(plan, number, model) for number in range(2)]
     for level in range(100):
         for part in first:
             part.search(level)
             before = sorted((path, os.stat(path).st_ino) for path in tmp_path.rglob("*"))
-            again = Part(plan, part.number, model)  # another worker, which remembers nothing
+            again = Partition(plan, part.number, model)  # another worker, which remembers nothing
             again.search(level)
             assert sorted((path, os.stat(path).st_ino) for path in tmp_path.rglob("*")) == before
             assert len(again.ahead) == len(part.ahead)

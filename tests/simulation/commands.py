@@ -51,8 +51,8 @@ class Command_:
     def told(self) -> dict[str, str]:
         return {OP: str(self.number)}
 
-    def options(self) -> operations.Options:
-        return operations.Options(command_id=f"command-{self.number}", summary=self.told)
+    def options(self) -> operations.CommitOptions:
+        return operations.CommitOptions(command_id=f"command-{self.number}", summary=self.told)
 
 
 @dataclass

@@ -11,7 +11,7 @@ from spark_files import files_below
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.tables.tables import create_namespace
-from lakeproof.spark.engine import Append, OverwritePartitions
+from lakeproof.spark.engine import AppendRows, OverwritePartitions
 from lakeproof.spark.lake import Lake
 
 pytestmark = pytest.mark.spark
@@ -233,5 +233,5 @@ def test_a_table_whose_metadata_cannot_be_read_can_still_be_listed_and_dropped(
 
 
 def test_ways_to_write_are_told_apart() -> None:
-    assert Append() != OverwritePartitions()
-    assert Append() == Append()
+    assert AppendRows() != OverwritePartitions()
+    assert AppendRows() == AppendRows()

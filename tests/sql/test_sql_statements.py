@@ -24,10 +24,10 @@ def test_create_table_with_everything() -> None:
     assert made.table == "db.sales"
     assert made.if_not_exists
     assert made.columns == (
-        s.Column("id", "int", nullable=False, comment="the key"),
-        s.Column("price", "decimal(7, 2)"),
-        s.Column("tags", "map<string, array<int>>"),
-        s.Column("ts", "timestamp"),
+        s.ColumnDefinition("id", "int", nullable=False, comment="the key"),
+        s.ColumnDefinition("price", "decimal(7, 2)"),
+        s.ColumnDefinition("tags", "map<string, array<int>>"),
+        s.ColumnDefinition("ts", "timestamp"),
     )
     assert made.provider == "parquet"
     assert dict(made.options) == {
@@ -36,10 +36,10 @@ def test_create_table_with_everything() -> None:
         "columnDependencies": "a=b:truncate[2]",
     }
     assert made.partitions == (
-        s.PartitionField("day_col"),
-        s.PartitionField("ts", "day"),
-        s.PartitionField("id", "bucket[4]"),
-        s.PartitionField("id", "truncate[10]"),
+        s.PartitionTransform("day_col"),
+        s.PartitionTransform("ts", "day"),
+        s.PartitionTransform("id", "bucket[4]"),
+        s.PartitionTransform("id", "truncate[10]"),
     )
     assert dict(made.properties)["write.delete.mode"] == "merge-on-read"
 
@@ -54,7 +54,7 @@ def test_partition_columns_may_bring_their_types() -> None:
     made = parse("create table t (a int) using iceberg partitioned by (b string, c int)")
     assert isinstance(made, s.CreateTable)
     assert [column.name for column in made.columns] == ["a", "b", "c"]
-    assert made.partitions == (s.PartitionField("b"), s.PartitionField("c"))
+    assert made.partitions == (s.PartitionTransform("b"), s.PartitionTransform("c"))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_partition_columns_may_bring_their_types() -> None:
         ),
         pytest.param(
             "call system.expire_snapshots('t', retain_last => 2, dry_run => true, ids => array(1, 2))",
-            s.Call(
+            s.ProcedureCall(
                 "expire_snapshots",
                 "",
                 (s.Argument("t"), s.Argument(2, "retain_last"), s.Argument(True, "dry_run"), s.Argument((1, 2), "ids")),
@@ -111,12 +111,12 @@ def test_a_statement(text: str, statement: s.Statement) -> None:
         (
             "add columns (a int comment 'x' first, b.c string after d)",
             (
-                s.AddColumn(s.Column("a", "int", comment="x"), first=True),
-                s.AddColumn(s.Column("b.c", "string"), after="d"),
+                s.AddColumnClause(s.ColumnDefinition("a", "int", comment="x"), first=True),
+                s.AddColumnClause(s.ColumnDefinition("b.c", "string"), after="d"),
             ),
         ),
-        ("drop columns (a, b)", (s.DropColumn("a"), s.DropColumn("b"))),
-        ("rename column a to b", (s.RenameColumn("a", "b"),)),
+        ("drop columns (a, b)", (s.DropColumnClause("a"), s.DropColumnClause("b"))),
+        ("rename column a to b", (s.RenameColumnClause("a", "b"),)),
         ("alter column a type bigint", (s.AlterColumn("a", type="bigint"),)),
         ("alter column a after b", (s.AlterColumn("a", after="b"),)),
         ("alter column a drop not null", (s.AlterColumn("a", nullable=True),)),
@@ -125,11 +125,14 @@ def test_a_statement(text: str, statement: s.Statement) -> None:
         ("rename to db.u", (s.RenameTable("db.u"),)),
         (
             "add partition field bucket(8, id) as shard",
-            (s.AddPartitionField(s.PartitionField("id", "bucket[8]", "shard")),),
+            (s.AddPartitionField(s.PartitionTransform("id", "bucket[8]", "shard")),),
         ),
         (
             "replace partition field days(ts) with hours(ts)",
-            (s.DropPartitionField(s.PartitionField("ts", "day")), s.AddPartitionField(s.PartitionField("ts", "hour"))),
+            (
+                s.DropPartitionField(s.PartitionTransform("ts", "day")),
+                s.AddPartitionField(s.PartitionTransform("ts", "hour")),
+            ),
         ),
         ("create branch b as of version 12", (s.CreateRef("branch", "b", 12),)),
         ("drop tag if exists v1", (s.DropRef("tag", "v1", True),)),
@@ -176,17 +179,17 @@ def test_what_is_spark_s_own_stays_text(text: str) -> None:
 
 
 def test_metadata_views_need_no_quotes_and_both_spellings_of_a_column_are_known() -> None:
-    assert parse("select numdDeletedFiles from t$snapshots_view s") == s.Query(
+    assert parse("select numdDeletedFiles from t$snapshots_view s") == s.QueryStatement(
         "select numDeletedFiles from `t$snapshots_view` s"
     )
-    assert parse("select numdDeletedFiles, '$x' from t") == s.Query("select numdDeletedFiles, '$x' from t")
+    assert parse("select numdDeletedFiles, '$x' from t") == s.QueryStatement("select numdDeletedFiles, '$x' from t")
 
 
 def test_statements_are_split_outside_strings_and_comments() -> None:
     text = "-- first; not this\nselect ';' ; /* ; */ select `a;b`\n;\n;select \"x;\" -- end;"
     assert [piece.text for piece in split(text)] == ["select ';'", "select `a;b`", 'select "x;"']
     assert [text[piece.start :][: len(piece.text)] for piece in split(text)] == [piece.text for piece in split(text)]
-    assert [type(one) for one in parse_all("select 1; drop table t")] == [s.Query, s.Drop]
+    assert [type(one) for one in parse_all("select 1; drop table t")] == [s.QueryStatement, s.Drop]
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def eventually_each(
 NO_DEADLOCK = Property("no_deadlock", "always", "rest")  # part of every model that says which processes may rest
 
 
-class Bounds(NamedTuple):
+class SearchBounds(NamedTuple):
     """What a verdict is about: what it leaves open, what it fixes, and what was not asked at all."""
 
     unbounded: tuple[str, ...] = ()  # kinds of things, such as "commands"
@@ -160,7 +160,7 @@ class Bounds(NamedTuple):
         return {**{name: list(value) for name, value in self._asdict().items()}, "text": str(self)}
 
 
-NOT_SAID = Bounds()
+NOT_SAID = SearchBounds()
 
 
 def blind(own: Any, event: Any) -> Any:
@@ -182,7 +182,7 @@ class Model:
     describe: Callable[[Any, tuple[Any, ...]], Any] | None = None  # (shared, owns) -> JSON-like value; None: by field
     value_symmetries: tuple[ValueSymmetry, ...] = ()
     is_final: Callable[[Any, Any], bool] | None = None  # may this process rest? None: nothing is a deadlock
-    bounds: Bounds = NOT_SAID  # what its parameters fix and what they leave open, for the verdict to say
+    bounds: SearchBounds = NOT_SAID  # what its parameters fix and what they leave open, for the verdict to say
 
     def __post_init__(self) -> None:
         """A model whose parts do not fit together is refused here, not in the middle of a search."""

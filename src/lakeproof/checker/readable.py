@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from lakeproof.checker.limits import Watch
 from lakeproof.checker.tables import Rows, State, Tables
-from lakeproof.checker.verdicts.ledger import Finding, Ledger
+from lakeproof.checker.verdicts.ledger import Ledger, PropertyHit
 
 LOOK_EVERY = 256  # states between two looks at the clock
 
@@ -45,7 +45,7 @@ class Exploration:
     cut_by: str  # empty: everything was explored
     acyclic: bool | None  # None: not known
     counts: Counts
-    path_to: Callable[[Finding], list[State]]  # a shortest way from the initial state to where something was found
+    path_to: Callable[[PropertyHit], list[State]]  # a shortest way from the initial state to where something was found
     compile_seconds: float = 0.0
     seconds_in: dict[str, float] = field(default_factory=dict)  # where the time went, as far as the engine knows
 

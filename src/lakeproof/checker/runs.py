@@ -18,7 +18,7 @@ class World(NamedTuple):
     owns: tuple[Any, ...]
 
 
-class Taken(NamedTuple):
+class TakenStep(NamedTuple):
     """One process took one step, and this is the state after it."""
 
     process: int
@@ -27,7 +27,7 @@ class Taken(NamedTuple):
     world: World
 
 
-Found = tuple[list[Taken], int]
+Found = tuple[list[TakenStep], int]
 
 
 class MoveName(NamedTuple):
@@ -43,15 +43,17 @@ def start_of(model: Model) -> World:
     return World(model.shared, tuple(process.own for process in model.processes))
 
 
-def taken(model: Model, world: World, process: int, step: Step, outcome: Outcome) -> Taken:
+def taken(model: Model, world: World, process: int, step: Step, outcome: Outcome) -> TakenStep:
     """The state after an outcome: everybody else observes its event."""
     owns = world.owns
     if outcome.event is not None:
         owns = tuple(model.observe(own, outcome.event) for own in owns)
-    return Taken(process, step, outcome, World(outcome.shared, (*owns[:process], outcome.own, *owns[process + 1 :])))
+    return TakenStep(
+        process, step, outcome, World(outcome.shared, (*owns[:process], outcome.own, *owns[process + 1 :]))
+    )
 
 
-def enabled(model: Model, world: World) -> Iterator[Taken]:
+def enabled(model: Model, world: World) -> Iterator[TakenStep]:
     """Everything that can happen next."""
     for number, process in enumerate(model.processes):
         for step in model.steps_of(process.kind):
@@ -59,16 +61,16 @@ def enabled(model: Model, world: World) -> Iterator[Taken]:
                 yield taken(model, world, number, step, outcome)
 
 
-def follow(model: Model, moves: Iterable[MoveName]) -> list[Taken]:
+def follow(model: Model, moves: Iterable[MoveName]) -> list[TakenStep]:
     """The run that takes these steps; a step that is not open there is bad input.
 
     Where several choices of a step have the same label, all are followed, and the first that gets to the end is taken.
     """
     names = list(moves)
-    ways: list[dict[World, Taken | None]] = [{start_of(model): None}]
+    ways: list[dict[World, TakenStep | None]] = [{start_of(model): None}]
     came: list[dict[World, World]] = []
     for number, name in enumerate(names):
-        reached: dict[World, Taken | None] = {}
+        reached: dict[World, TakenStep | None] = {}
         origins: dict[World, World] = {}
         for world in ways[-1]:
             for choice in enabled(model, world):
@@ -78,7 +80,7 @@ def follow(model: Model, moves: Iterable[MoveName]) -> list[Taken]:
             raise _not_open(model, number, name, ways[-1])
         ways.append(reached)
         came.append(origins)
-    run, world = list[Taken](), next(iter(ways[-1]))
+    run, world = list[TakenStep](), next(iter(ways[-1]))
     for reached, origins in zip(reversed(ways[1:]), reversed(came), strict=True):
         last = reached[world]
         assert last is not None
@@ -87,7 +89,7 @@ def follow(model: Model, moves: Iterable[MoveName]) -> list[Taken]:
     return run[::-1]
 
 
-def name_of(model: Model, choice: Taken) -> MoveName:
+def name_of(model: Model, choice: TakenStep) -> MoveName:
     """A step as a trace names it."""
     return MoveName(model.processes[choice.process].name, choice.step.name, choice.outcome.label)
 
@@ -112,9 +114,9 @@ class Follower:
         self.tables, self.successors = tables, successors
         self.model = tables.model
 
-    def run(self, path: list[State], last_move: int | None = None, movers: list[int] | None = None) -> list[Taken]:
+    def run(self, path: list[State], last_move: int | None = None, movers: list[int] | None = None) -> list[TakenStep]:
         """The steps along the path, then one with the given move if there is one; `movers` says who takes each."""
-        world, run, renamings = start_of(self.model), list[Taken](), list[int]()
+        world, run, renamings = start_of(self.model), list[TakenStep](), list[int]()
         for number, target in enumerate(path[1:]):
             mover = None if movers is None else self.tables.order[movers[number] - 1]
             chain, renaming = self.leading_to(target, world, renamings, mover)
@@ -134,7 +136,7 @@ class Follower:
                 return chain, renaming
         raise ModelError("a path cannot be run again: the model does not answer twice alike, or breaks a symmetry")
 
-    def chains(self, world: World) -> Iterator[list[Taken]]:
+    def chains(self, world: World) -> Iterator[list[TakenStep]]:
         """Every transition out of a state, each with the private steps that its process takes at once after it."""
         numbers = dict(zip(self.tables.order, self.tables.kinds, strict=True))
         for first in enabled(self.model, world):
@@ -168,7 +170,7 @@ class Follower:
         return maps.shared(shared), tuple(maps.own(own) for own in owns)
 
 
-def move_of(chain: list[Taken]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def move_of(chain: list[TakenStep]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names and marks of steps taken together, as the tables keep them."""
     marks = tuple(mark for part in chain for mark in part.outcome.marks)
     return tuple(part.step.name for part in chain), marks

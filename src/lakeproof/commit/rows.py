@@ -129,7 +129,7 @@ def remembered(change: TableChange) -> RowMemory:
     return RowMemory(targets=change.targets, reads=change.reads)
 
 
-class Step(NamedTuple):
+class RowStep(NamedTuple):
     """One more unseen snapshot, what it did to rows, and which checks are asked of the change."""
 
     change: TableChange
@@ -143,7 +143,7 @@ def followed(
     change: TableChange, memory: RowMemory, snapshot: Snapshot, asked: frozenset[str], shape: TableShape
 ) -> RowMemory | Conflict:
     """The memory after one more unseen snapshot, or the conflict that nothing later can undo."""
-    step = Step(change, snapshot, touched(snapshot), asked, shape)
+    step = RowStep(change, snapshot, touched(snapshot), asked, shape)
     targets = follow_targets(memory, step)
     if isinstance(targets, Conflict):
         return targets
@@ -162,7 +162,7 @@ def followed(
     )
 
 
-def follow_targets(memory: RowMemory, step: Step) -> Walked | Conflict:
+def follow_targets(memory: RowMemory, step: RowStep) -> Walked | Conflict:
     """The fates of the rows that the change writes, or what it may not do with them."""
     targets = walked(memory.targets, step.by)
     conflict = target_conflict(step.change, targets, step.snapshot) if "target_rows" in step.asked else None
@@ -171,7 +171,7 @@ def follow_targets(memory: RowMemory, step: Step) -> Walked | Conflict:
     return conflict or targets
 
 
-def follow_reads(memory: RowMemory, step: Step) -> Walked | Conflict:
+def follow_reads(memory: RowMemory, step: RowStep) -> Walked | Conflict:
     """The fates of the rows that the change only reads; where that is asked, a row of them that changed."""
     reads = walked(memory.reads, step.by)
     if is_changed(reads) and "rows_read" in step.asked:
@@ -179,7 +179,7 @@ def follow_reads(memory: RowMemory, step: Step) -> Walked | Conflict:
     return reads
 
 
-def follow_unseen(memory: RowMemory, targets: Walked, step: Step) -> tuple[Rows, frozenset[Rows] | None]:
+def follow_unseen(memory: RowMemory, targets: Walked, step: RowStep) -> tuple[Rows, frozenset[Rows] | None]:
     """Rows added since the scan that the change would have read, and what a DELETE would have hit (`missed`).
 
     Somebody must ask for them: the check of new rows, or a command that only removes and still has a row to remove, or

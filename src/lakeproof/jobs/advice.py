@@ -10,7 +10,7 @@ from lakeproof.commit.change import Command, Isolation, Mode
 from lakeproof.commit.policy import POLICIES, Policy
 from lakeproof.format import PartitionField
 from lakeproof.jobs.model import Beginning, space_of
-from lakeproof.jobs.preparing import Prepared, prepared
+from lakeproof.jobs.preparing import PreparedJobs, prepared
 from lakeproof.jobs.reading import Jobs, JobTable
 from lakeproof.jobs.searching import FEW_WRITERS, Limits, covered, searched
 
@@ -50,7 +50,7 @@ class Proposal(NamedTuple):
         return {"change": self.change, "states": self.states}
 
 
-def pairs(ready: Prepared, policy: Policy, limits: Limits) -> Iterator[Pair]:
+def pairs(ready: PreparedJobs, policy: Policy, limits: Limits) -> Iterator[Pair]:
     """Which two jobs, alone together, can refuse each other's commits; as far as the time goes."""
     names = [job.name for job in ready.jobs.jobs]
     times = {job.name: job.times for job in ready.jobs.jobs}
@@ -64,7 +64,7 @@ def pairs(ready: Prepared, policy: Policy, limits: Limits) -> Iterator[Pair]:
 
 
 def proposals(
-    whole: Prepared, policy: Policy, worst: Beginning, limits: Limits, tried: list[str]
+    whole: PreparedJobs, policy: Policy, worst: Beginning, limits: Limits, tried: list[str]
 ) -> Iterator[Proposal]:
     """Small changes, each explored on every first table with up to three runs at once: those that leave no anomaly.
 

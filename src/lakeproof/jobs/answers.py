@@ -12,7 +12,7 @@ from lakeproof.checker.verdicts.verdict import PropertyVerdict, Statistics
 from lakeproof.commit.policy import Policy
 from lakeproof.jobs.advice import Pair, Proposal, candidates, pairs, proposals
 from lakeproof.jobs.model import Beginning, beginnings, space_of
-from lakeproof.jobs.preparing import MOST_FIRST_ROWS, Prepared, prepared
+from lakeproof.jobs.preparing import MOST_FIRST_ROWS, PreparedJobs, prepared
 from lakeproof.jobs.reading import Jobs, parts_of
 from lakeproof.jobs.searching import NOTHING, Clock, Covered, Limits, covered
 from lakeproof.models.iceberg.properties import JUDGED
@@ -38,7 +38,7 @@ def answered(
 ) -> Verdict:
     """The verdict on a jobs file; with `advice`, also pairs and proposals as far as the time goes."""
     limits, listener = limits or Limits(Clock()), listener or Listener()
-    parts = [Part(prepared(part)) for part in parts_of(jobs)]
+    parts = [JobsPart(prepared(part)) for part in parts_of(jobs)]
     for number, part in enumerate(parts):
         parts[number] = part = part._replace(explored=covered(part.ready, policy, limits, listener.progress))
         if part.worst is not None:
@@ -50,10 +50,10 @@ def answered(
     return _advised(verdict, policy, parts, limits, listener) if advice else verdict
 
 
-class Part(NamedTuple):
+class JobsPart(NamedTuple):
     """A part of a file that has no table in common with the others, and what its search came to."""
 
-    ready: Prepared
+    ready: PreparedJobs
     explored: Covered = NOTHING
 
     @property
@@ -62,7 +62,7 @@ class Part(NamedTuple):
         return self.explored.found.violated
 
 
-def _advised(verdict: Verdict, policy: Policy, parts: list[Part], limits: Limits, listener: Listener) -> Verdict:
+def _advised(verdict: Verdict, policy: Policy, parts: list[JobsPart], limits: Limits, listener: Listener) -> Verdict:
     """The verdict with the pairs that stop each other, and what would help, each told as soon as it is there."""
     found_pairs: list[Pair] = []
     found_proposals: list[Proposal] = []
@@ -86,7 +86,7 @@ def _advised(verdict: Verdict, policy: Policy, parts: list[Part], limits: Limits
     return replace(verdict, more={**verdict.more, **more}, notes=(*verdict.notes, *late))
 
 
-def _left_out(part: Part, policy: Policy, limits: Limits, tried: list[str]) -> list[str]:
+def _left_out(part: JobsPart, policy: Policy, limits: Limits, tried: list[str]) -> list[str]:
     """Which changes were not explored to the end, if any."""
     known = [text for text, _, _ in candidates(part.ready.jobs, policy)]
     left = [text for text in known if text not in tried]
@@ -94,7 +94,7 @@ def _left_out(part: Part, policy: Policy, limits: Limits, tried: list[str]) -> l
     return [f"{why} before {len(left)} of {len(known)} changes were tried: {'; '.join(left)}"] if left else []
 
 
-def _violation(worst: Beginning, parts: list[Part], limits: Limits) -> Verdict:
+def _violation(worst: Beginning, parts: list[JobsPart], limits: Limits) -> Verdict:
     """The verdict on the first table that violates, its traces told in the jobs' own names."""
     left = limits.clock.left
     enough = None if left is None else max(left, 5.0)
@@ -112,11 +112,11 @@ def _violation(worst: Beginning, parts: list[Part], limits: Limits) -> Verdict:
     return replace(verdict, properties=properties, states=verdict.states + _states(parts))
 
 
-def _states(parts: list[Part]) -> int:
+def _states(parts: list[JobsPart]) -> int:
     return sum(part.explored.found.states for part in parts)
 
 
-def _no_violation(jobs: Jobs, policy: Policy, parts: list[Part], limits: Limits) -> Verdict:
+def _no_violation(jobs: Jobs, policy: Policy, parts: list[JobsPart], limits: Limits) -> Verdict:
     """`Holds`, or `Unknown` with every reason why not."""
     cuts = [part.explored.found.cut for part in parts if part.explored.found.cut]
     why = [*(text for part in parts for text in part.ready.cut), *cuts, *jobs.open]
@@ -144,7 +144,7 @@ def _no_violation(jobs: Jobs, policy: Policy, parts: list[Part], limits: Limits)
     )
 
 
-def _idle(ready: Prepared, policy: Policy, committed: frozenset[str], started: frozenset[str]) -> list[str]:
+def _idle(ready: PreparedJobs, policy: Policy, committed: frozenset[str], started: frozenset[str]) -> list[str]:
     """The jobs that never commit anything on any first table, and why."""
     found = []
     for job, member in zip(
@@ -158,7 +158,7 @@ def _idle(ready: Prepared, policy: Policy, committed: frozenset[str], started: f
     return found
 
 
-def _more(jobs: Jobs, parts: list[Part], worst: Beginning | None) -> dict[str, Any]:
+def _more(jobs: Jobs, parts: list[JobsPart], worst: Beginning | None) -> dict[str, Any]:
     """What a jobs file is told beside the verdict."""
     rows = worst.rows if worst is not None else ()
     given = any(table.rows for table in jobs.tables)

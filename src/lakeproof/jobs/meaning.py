@@ -17,7 +17,7 @@ from lakeproof.jobs.conflict_filters import as_filter, equated, merge_filter, pa
 from lakeproof.jobs.evaluating import Computed, Evaluator, aggregated
 from lakeproof.jobs.hidden import Columns, Hidden
 from lakeproof.sql.expressions import RUN, SOURCE, TARGET, Subquery, conjuncts
-from lakeproof.sql.job_statements import Clause, JobStatement, nodes_of
+from lakeproof.sql.job_statements import JobStatement, WhenClause, nodes_of
 
 Promised = tuple[Mode | None, Isolation | None, tuple[PartitionField, ...]]
 """How a statement's table writes for it, what it promises (`None`: as every command), and its partitions."""
@@ -51,7 +51,7 @@ class Compiled:
 
 
 @dataclass(frozen=True)
-class Meaning:
+class StatementRun:
     """One run. Two runs are equal if their statement, source row and chosen values are."""
 
     number: int
@@ -296,14 +296,14 @@ class Meaning:
 
     def _first(
         self, when: str, row: Row | None, source: Row | None, tables: Mapping[str, list[Row]]
-    ) -> tuple[Clause, Computed, list[tuple[str, Computed]]] | None:
+    ) -> tuple[WhenClause, Computed, list[tuple[str, Computed]]] | None:
         bound = self._bound(row, source)
         fitting = (one for one in self.of.clauses if one[0].when == when)
         return next((one for one in fitting if one[1](bound, tables) is True), None)
 
     def _outcome(
         self,
-        clause: tuple[Clause, Computed, list[tuple[str, Computed]]],
+        clause: tuple[WhenClause, Computed, list[tuple[str, Computed]]],
         row: Row,
         source: Row | None,
         tables: Mapping[str, list[Row]],

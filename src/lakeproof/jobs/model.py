@@ -15,8 +15,8 @@ from lakeproof.filters import ALWAYS
 from lakeproof.format import PartitionField, Row, TableShape, TableState
 from lakeproof.jobs.conflict_filters import partition_filter
 from lakeproof.jobs.hidden import TABLE
-from lakeproof.jobs.meaning import Meaning
-from lakeproof.jobs.preparing import First, Prepared, first_tables
+from lakeproof.jobs.meaning import StatementRun
+from lakeproof.jobs.preparing import First, PreparedJobs, first_tables
 from lakeproof.jobs.quick import Memory, quickened
 from lakeproof.models.iceberg import Member, assembled, formed
 from lakeproof.models.iceberg.world import COMPACTION, Setup, Shared
@@ -25,7 +25,7 @@ from lakeproof.models.iceberg.world import COMPACTION, Setup, Shared
 class Space(NamedTuple):
     """The jobs under a policy on no particular first table; `only` leaves out the other jobs."""
 
-    ready: Prepared
+    ready: PreparedJobs
     setup: Setup
     members: tuple[Member, ...]
     quick: Model
@@ -81,7 +81,7 @@ class Beginning(NamedTuple):
         return first_files(groups, shape)
 
 
-def space_of(ready: Prepared, policy: Policy, only: tuple[str, ...] | None = None) -> Space:
+def space_of(ready: PreparedJobs, policy: Policy, only: tuple[str, ...] | None = None) -> Space:
     """The jobs under a policy; `only` leaves out the other jobs (a name twice: two runs of it)."""
     setup = _setup(ready)
     members = tuple(_members(ready, policy, only))
@@ -90,7 +90,7 @@ def space_of(ready: Prepared, policy: Policy, only: tuple[str, ...] | None = Non
     return Space(ready, setup, members, quickened(whole, memory), memory)
 
 
-def _setup(ready: Prepared) -> Setup:
+def _setup(ready: PreparedJobs) -> Setup:
     compacts = any(one.command is Command.REWRITE for job in ready.jobs.jobs for one in job.statements)
     return Setup(
         shape=shape_of(ready),
@@ -111,7 +111,7 @@ def beginnings(space: Space) -> Iterator[Beginning]:
         yield Beginning(space, first)
 
 
-def shape_of(ready: Prepared) -> TableShape:
+def shape_of(ready: PreparedJobs) -> TableShape:
     """The shape of the model's table."""
     columns = ready.columns
     fields = [
@@ -123,12 +123,12 @@ def shape_of(ready: Prepared) -> TableShape:
     return TableShape(columns.names, ((*first, *fields),), ready.jobs.tables[0].format_version)
 
 
-def commands_of(ready: Prepared) -> list[list[RowCommand]]:
+def commands_of(ready: PreparedJobs) -> list[list[RowCommand]]:
     """The runs of each statement as commands of the model."""
     return [[_command(run, len(runs) > 1) for run in runs] for runs in ready.runs]
 
 
-def _command(run: Meaning, several: bool) -> RowCommand:
+def _command(run: StatementRun, several: bool) -> RowCommand:
     made = run.of.made
     where = partition_filter(made) if made.command is Command.OVERWRITE else ALWAYS
     where = run.of.columns.placed(where, made.table)
@@ -139,7 +139,7 @@ def _command(run: Meaning, several: bool) -> RowCommand:
     return RowCommand(made.command, where, text=text, meaning=run)
 
 
-def _members(ready: Prepared, policy: Policy, only: tuple[str, ...] | None) -> Iterable[Member]:
+def _members(ready: PreparedJobs, policy: Policy, only: tuple[str, ...] | None) -> Iterable[Member]:
     """One writer for each run of a job."""
     starts: list[int] = []
     at = 0

@@ -16,7 +16,7 @@ from lakeproof.format import DataFile, Row, TableShape, Value
 from lakeproof.jobs.first_tables.classes import Classes, Look, Watching, classes_of, different_runs, with_hidden
 from lakeproof.jobs.first_tables.witnesses import Key, Witnesses
 from lakeproof.jobs.hidden import TRUTHS, Columns, Hidden, HiddenColumn, hide
-from lakeproof.jobs.meaning import Compiled, Meaning
+from lakeproof.jobs.meaning import Compiled, StatementRun
 from lakeproof.jobs.reading import Jobs, JobTable
 from lakeproof.sql.job_statements import JobStatement
 
@@ -32,20 +32,20 @@ First = tuple[tuple[str, tuple[Row, ...]], ...]
 """A first table: the data files, each with its table and rows."""
 
 
-class Prepared(NamedTuple):
+class PreparedJobs(NamedTuple):
     """Everything that models of a file need."""
 
     jobs: Jobs
     columns: Columns
     witnesses: Witnesses
     hidden: tuple[HiddenColumn, ...]
-    runs: tuple[tuple[Meaning, ...], ...]  # of each statement, in the order of the file
+    runs: tuple[tuple[StatementRun, ...], ...]  # of each statement, in the order of the file
     classes: dict[str, Classes]
     cut: tuple[str, ...]
     memories: dict[str, Any]  # by policy: what models of this file have computed already
 
 
-def prepared(jobs: Jobs) -> Prepared:
+def prepared(jobs: Jobs) -> PreparedJobs:
     """The file, ready for models."""
     statements = [one for job in jobs.jobs for one in job.statements]
     witnesses = Witnesses(
@@ -58,7 +58,7 @@ def prepared(jobs: Jobs) -> Prepared:
     watching = Watching(columns, witnesses)
     for number, (made, each) in enumerate(zip(statements, hidden, strict=True)):
         watching.add(number, made, each)
-    every: list[list[Meaning]] = []
+    every: list[list[StatementRun]] = []
     cut: list[str] = []
     for number, (made, each) in enumerate(zip(statements, hidden, strict=True)):
         some = list(islice(_runs(number, made, each, columns, witnesses, watching, jobs), MOST_RUNS + 1))
@@ -71,7 +71,7 @@ def prepared(jobs: Jobs) -> Prepared:
     classes = {t.name: classes_of(t, witnesses, found, looks[t.name]) for t in jobs.tables}
     runs = tuple(tuple(different_runs(some, classes, looks)) for some in every)
     cut += [f"not every combination of values of {name} was tried" for name, each in classes.items() if each.cut]
-    return Prepared(jobs, columns, witnesses, tuple(found), runs, classes, tuple(cut), {})
+    return PreparedJobs(jobs, columns, witnesses, tuple(found), runs, classes, tuple(cut), {})
 
 
 def _name_first_rows(jobs: Jobs, witnesses: Witnesses) -> None:
@@ -94,7 +94,7 @@ def _runs(
     witnesses: Witnesses,
     watching: Watching,
     jobs: Jobs,
-) -> Iterator[Meaning]:
+) -> Iterator[StatementRun]:
     if made.command is Command.REWRITE:
         return
     table = jobs.table(made.table)
@@ -102,7 +102,7 @@ def _runs(
     compiled = Compiled(made, columns, hidden, promised)
     for source in _source_rows(number, made, hidden, witnesses, watching):
         for chosen in product(*hidden.run.values()):
-            yield Meaning(number, source, chosen, compiled)
+            yield StatementRun(number, source, chosen, compiled)
 
 
 def _source_rows(
@@ -130,7 +130,7 @@ def _source_rows(
 # ---------------------------------------------------------------- first tables
 
 
-def first_tables(ready: Prepared) -> Iterator[First]:
+def first_tables(ready: PreparedJobs) -> Iterator[First]:
     """The first tables, small ones first: the set-up's own, or at most two rows a table, in one file or in two."""
     if any(table.rows for table in ready.jobs.tables):
         yield from _given(ready)
@@ -143,7 +143,7 @@ def first_tables(ready: Prepared) -> Iterator[First]:
             yield tuple(files)
 
 
-def _given(ready: Prepared) -> Iterator[First]:
+def _given(ready: PreparedJobs) -> Iterator[First]:
     """The set-up's rows; hidden values of a row may be anything, unless they can be computed."""
     options: list[list[tuple[str, Row]]] = []
     places: list[int] = []
@@ -162,7 +162,7 @@ def _given(ready: Prepared) -> Iterator[First]:
         yield tuple((name, tuple(rows)) for name, rows in files.values())
 
 
-def _tables_of(ready: Prepared, table: JobTable) -> Iterator[tuple[tuple[Row, ...], ...]]:
+def _tables_of(ready: PreparedJobs, table: JobTable) -> Iterator[tuple[tuple[Row, ...], ...]]:
     """The contents that one table is tried with."""
     classes = ready.classes[table.name].members
     usual = _Usual(ready, table)
@@ -180,7 +180,7 @@ def _tables_of(ready: Prepared, table: JobTable) -> Iterator[tuple[tuple[Row, ..
 class _Usual:
     """Whether rows use unnamed values in their order: every other choice is the same but for names."""
 
-    def __init__(self, ready: Prepared, table: JobTable) -> None:
+    def __init__(self, ready: PreparedJobs, table: JobTable) -> None:
         self.columns: list[tuple[int, Key, tuple[tuple[Value, ...], ...]]] = []
         for at, name in enumerate(table.names):
             key = (table.name, name)
@@ -200,7 +200,7 @@ class _Usual:
 
 
 def _neighbours(
-    ready: Prepared, table: JobTable, shape: TableShape, one: tuple[Row, ...], other: tuple[Row, ...]
+    ready: PreparedJobs, table: JobTable, shape: TableShape, one: tuple[Row, ...], other: tuple[Row, ...]
 ) -> Iterator[tuple[tuple[Row, ...], ...]]:
     """Two rows in one file: once for each thing that the file's statistics may say to the statements' filters."""
     runs = [run for some in ready.runs for run in some[:4] if run.of.made.table == table.name]

@@ -16,7 +16,7 @@ from lakeproof.checker import Verdict, check
 from lakeproof.checker.search import without_garbage_collection
 from lakeproof.commit.policy import Policy
 from lakeproof.jobs.model import Beginning, Space, beginnings, space_of
-from lakeproof.jobs.preparing import First, Prepared
+from lakeproof.jobs.preparing import First, PreparedJobs
 
 DEFAULT_SECONDS = 50.0
 FEW_WRITERS = 3
@@ -52,7 +52,7 @@ class Clock:
         return self.left is not None and self.left <= 0
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """What a search over first tables came to. `cut`: what was not explored, or nothing."""
 
     violated: Beginning | None
@@ -79,13 +79,13 @@ def searched(
     only: First | None = None,
     whole: bool = False,
     told: Progress | None = None,
-) -> Found:
+) -> SearchResult:
     """Explore every first table (or `only` one) until one violates; `whole`: go on after that."""
     with without_garbage_collection():
         return _searched(space, limits, only, whole, told)
 
 
-def _searched(space: Space, limits: Limits, only: First | None, whole: bool, told: Progress | None) -> Found:
+def _searched(space: Space, limits: Limits, only: First | None, whole: bool, told: Progress | None) -> SearchResult:
     tables = states = 0
     marks: Counter[str] = Counter()
     cut = ""
@@ -106,8 +106,10 @@ def _searched(space: Space, limits: Limits, only: First | None, whole: bool, tol
     return _found(space, None, tables, states, marks)._replace(cut=cut)
 
 
-def _found(space: Space, violated: Beginning | None, tables: int, states: int, marks: Counter[str]) -> Found:
-    return Found(violated, tables, states, marks, frozenset(space.memory.committed), frozenset(space.memory.started))
+def _found(space: Space, violated: Beginning | None, tables: int, states: int, marks: Counter[str]) -> SearchResult:
+    return SearchResult(
+        violated, tables, states, marks, frozenset(space.memory.committed), frozenset(space.memory.started)
+    )
 
 
 def _checked(one: Beginning, limits: Limits, *, first: bool) -> Verdict:
@@ -125,16 +127,16 @@ def _checked(one: Beginning, limits: Limits, *, first: bool) -> Verdict:
 class Covered(NamedTuple):
     """The search over the whole file: what it found, and in words what was explored."""
 
-    found: Found
+    found: SearchResult
     said: tuple[str, ...]
 
 
-NOTHING = Covered(Found(None, 0, 0, Counter(), frozenset(), frozenset()), ())
+NOTHING = Covered(SearchResult(None, 0, 0, Counter(), frozenset(), frozenset()), ())
 """Where no search was made yet."""
 
 
 def covered(
-    ready: Prepared, policy: Policy, limits: Limits, told: Progress | None = None, *, most: int | None = None
+    ready: PreparedJobs, policy: Policy, limits: Limits, told: Progress | None = None, *, most: int | None = None
 ) -> Covered:
     """Explore two writers, then three, then all; the first violation ends it. `most`: only so many at once.
 
@@ -166,8 +168,8 @@ def _partly(size: int, done: int, groups: int, all_: int) -> tuple[str, ...]:
     return (f"{done} of {groups} choices of {size} runs on every first table",) if done and size < all_ else ()
 
 
-def _added(total: Found, found: Found) -> Found:
-    return Found(
+def _added(total: SearchResult, found: SearchResult) -> SearchResult:
+    return SearchResult(
         found.violated,
         max(total.tables, found.tables),
         total.states + found.states,

@@ -18,7 +18,7 @@ from lakeproof.replay.scenario_runner import AgainstTables, kind_of
 from lakeproof.replay.sql_process import SqlProcess
 from lakeproof.replay.whole_commits import refused, require_whole_commits
 from lakeproof.scenarios.against_model import DoesNotApply
-from lakeproof.scenarios.text import Outcome, Scenario, Step
+from lakeproof.scenarios.text import Scenario, ScenarioStep, StepAnswer
 from lakeproof.spark.lake import Lake
 
 _SECONDS = 120.0
@@ -37,7 +37,7 @@ class AgainstIcebergSpark(AgainstTables):
         self.held: dict[str, tuple[Path | None, Future[Any] | str]] = {}
         process.sql("set spark.sql.leafNodeDefaultParallelism = 1")  # an INSERT of two rows is one file
 
-    def _step(self, step: Step) -> Outcome | None:
+    def _step(self, step: ScenarioStep) -> StepAnswer | None:
         if step.actor in self.own or step.verb == "expire":
             return super()._step(step)
         match step.verb:
@@ -53,7 +53,7 @@ class AgainstIcebergSpark(AgainstTables):
                 raise DoesNotApply(f"Apache Iceberg does not take the step «{step.verb}»")
         return None
 
-    def _begin(self, step: Step) -> tuple[Path | None, Future[Any] | str]:
+    def _begin(self, step: ScenarioStep) -> tuple[Path | None, Future[Any] | str]:
         kind = kind_of(self.scenario, step)
         if kind == "INSERT":  # reads nothing: it may as well begin when it commits
             return None, self._named(step.text)
@@ -71,7 +71,7 @@ class AgainstIcebergSpark(AgainstTables):
             sleep(0.02)
         return file, running
 
-    def _let_go(self, step: Step) -> Outcome:
+    def _let_go(self, step: ScenarioStep) -> StepAnswer:
         file, running = self.held.pop(step.actor)
         try:
             if isinstance(running, str):
@@ -86,7 +86,7 @@ class AgainstIcebergSpark(AgainstTables):
             if "is not an ancestor of" not in error.message:
                 raise
             return refused(step)  # its scan snapshot was expired: it cannot validate, and says so in this way
-        return Outcome("ok")
+        return StepAnswer("ok")
 
     def _named(self, text: str) -> str:
         """The statement with the table's full name where it names its target."""

@@ -20,7 +20,7 @@ from lakeproof.iceberg.predicates import from_filter
 from lakeproof.replay.scenario_runner import AgainstTables, effect_on, kind_of, where_of
 from lakeproof.replay.whole_commits import refused, require_whole_commits
 from lakeproof.scenarios.against_model import DoesNotApply
-from lakeproof.scenarios.text import Outcome, Scenario, Step
+from lakeproof.scenarios.text import Scenario, ScenarioStep, StepAnswer
 from lakeproof.spark.lake import Lake
 
 _BY_FILE = ("UPDATE", "MERGE", "REWRITE")
@@ -34,7 +34,7 @@ class AgainstPyiceberg(AgainstTables):
         super().__init__(lake, scenario, policy, keep=keep)
         self.staged: dict[str, Transaction] = {}
 
-    def _step(self, step: Step) -> Outcome | None:
+    def _step(self, step: ScenarioStep) -> StepAnswer | None:
         if step.actor in self.own or step.verb == "expire":
             return super()._step(step)
         match step.verb:
@@ -52,7 +52,7 @@ class AgainstPyiceberg(AgainstTables):
                 raise DoesNotApply(f"PyIceberg does not take the step «{step.verb}»")
         return None
 
-    def _stage(self, step: Step) -> Transaction:
+    def _stage(self, step: ScenarioStep) -> Transaction:
         table = self.lake.engine.catalog.load_table(tuple(self.full_name.split(".")))
         staged = table.transaction()
         kind = kind_of(self.scenario, step)
@@ -71,7 +71,7 @@ class AgainstPyiceberg(AgainstTables):
             raise DoesNotApply(f"PyIceberg has no {kind}")
         return staged
 
-    def _stage_files(self, table: Table, staged: Transaction, step: Step, *, rewrites: bool) -> None:
+    def _stage_files(self, table: Table, staged: Transaction, step: ScenarioStep, *, rewrites: bool) -> None:
         """File by file, as a program must that updates or compacts with PyIceberg."""
         tasks = list(table.scan().plan_files())
         read = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue())
@@ -91,13 +91,13 @@ class AgainstPyiceberg(AgainstTables):
             for file in _dataframe_to_data_files(table.metadata, _arrow(table, new), table.io) if new else ():
                 overwrite.append_data_file(file)
 
-    def _send(self, step: Step) -> Outcome:
+    def _send(self, step: ScenarioStep) -> StepAnswer:
         staged = self.staged.pop(step.actor)
         try:
             staged.commit_transaction()
         except (CommitFailedException, ValidationException):
             return refused(step)
-        return Outcome("ok")
+        return StepAnswer("ok")
 
 
 def _arrow(table: Table, rows: Any) -> pa.Table:

@@ -32,7 +32,7 @@ from lakeproof.iceberg.upkeep.expire import expire_snapshots
 from lakeproof.replay.stepping import ENDED, SteppedWriter
 from lakeproof.scenarios.against_model import DoesNotApply
 from lakeproof.scenarios.commands import command_of
-from lakeproof.scenarios.text import Outcome, Rows, Scenario, Step
+from lakeproof.scenarios.text import Rows, Scenario, ScenarioStep, StepAnswer
 from lakeproof.spark.jvm.spark_types import to_spark_schema
 from lakeproof.spark.lake import Lake
 from lakeproof.spark.row_level.new_rows import with_partitions
@@ -87,14 +87,14 @@ class AgainstTables:
 
     # ------------------------------------------------------------ steps
 
-    def step(self, step: Step) -> Outcome | None:
+    def step(self, step: ScenarioStep) -> StepAnswer | None:
         """Take one step; `None` where a step has no answer."""
         with self._in_space():
             outcome = self._step(step)
         self._note_snapshots()
         return outcome
 
-    def _step(self, step: Step) -> Outcome | None:
+    def _step(self, step: ScenarioStep) -> StepAnswer | None:
         actor = step.actor
         if step.verb == "scan":
             self._scan(step)
@@ -120,7 +120,7 @@ class AgainstTables:
                 return self._commit(writer)
         return self._swap(writer, loses_answer=step.verb == "swap-unanswered")
 
-    def _scan(self, step: Step) -> None:
+    def _scan(self, step: ScenarioStep) -> None:
         known = self.writers.get(step.actor)
         if known is not None and known.at == RUNNING_AGAIN:
             known.until([SCANNED])
@@ -133,53 +133,53 @@ class AgainstTables:
         self.writers[step.actor] = writer
         writer.until([SCANNED])
 
-    def _validate(self, writer: SteppedWriter) -> Outcome:
+    def _validate(self, writer: SteppedWriter) -> StepAnswer:
         if writer.at == METADATA_WRITTEN:  # validated before, and the swap not tried: nothing is asked again
-            return Outcome("ok")
+            return StepAnswer("ok")
         at = writer.until([METADATA_WRITTEN, RUNNING_AGAIN])
         if at == METADATA_WRITTEN:
-            return Outcome("ok")
+            return StepAnswer("ok")
         return self._conflict(writer.conflicts[-1]) if at == RUNNING_AGAIN else self._ended(writer)
 
-    def _swap(self, writer: SteppedWriter, *, loses_answer: bool) -> Outcome:
+    def _swap(self, writer: SteppedWriter, *, loses_answer: bool) -> StepAnswer:
         if writer.at != METADATA_WRITTEN:
-            return Outcome("unknown" if loses_answer else "rejected")
+            return StepAnswer("unknown" if loses_answer else "rejected")
         writer.loses_answer = loses_answer
         at = writer.until([SWAPPED, ATTEMPTING])
         if at == ATTEMPTING:
-            return Outcome("rejected")
+            return StepAnswer("rejected")
         if loses_answer:
             writer.until([LOOKING])
-            return Outcome("unknown")
+            return StepAnswer("unknown")
         writer.until([])
-        return Outcome("ok")
+        return StepAnswer("ok")
 
-    def _commit(self, writer: SteppedWriter) -> Outcome:
+    def _commit(self, writer: SteppedWriter) -> StepAnswer:
         writer.until([])
         outcome = self._ended(writer)
         again = bool(writer.conflicts) and outcome.word in ("ok", "nothing left")
-        return Outcome("ok re-run") if again else outcome
+        return StepAnswer("ok re-run") if again else outcome
 
-    def _ended(self, writer: SteppedWriter) -> Outcome:
+    def _ended(self, writer: SteppedWriter) -> StepAnswer:
         """What became of a writer that has ended."""
         assert writer.at == ENDED
         error = writer.error
         if isinstance(error, CommitConflict):
             return self._conflict(error.conflict)
         if isinstance(error, CommitUnknown):
-            return Outcome("unknown")
+            return StepAnswer("unknown")
         if isinstance(error, CommitRejected):
-            return Outcome("rejected")
+            return StepAnswer("rejected")
         if error is not None:
             raise error
         if FOUND in writer.passed:
-            return Outcome("already committed")
-        return Outcome("ok" if SWAPPED in writer.passed else "nothing left")
+            return StepAnswer("already committed")
+        return StepAnswer("ok" if SWAPPED in writer.passed else "nothing left")
 
-    def _conflict(self, conflict: Any) -> Outcome:
+    def _conflict(self, conflict: Any) -> StepAnswer:
         self._note_snapshots()
         number = None if conflict.snapshot is None else self.numbers.get(conflict.snapshot)
-        return Outcome("conflict", conflict.check, number)
+        return StepAnswer("conflict", conflict.check, number)
 
     def _note_snapshots(self) -> None:
         for snapshot in self.lake.table(self.full_name).snapshots():
@@ -257,16 +257,16 @@ def require_applicable(scenario: Scenario) -> None:
     if scenario.files or scenario.table.shape.format_version > 2:
         raise DoesNotApply("Real tables are written in format v2, with rows")
     for step in scenario.steps:
-        if isinstance(step, Step) and (step.call is not None or step.verb in _UNSTEPPED):
+        if isinstance(step, ScenarioStep) and (step.call is not None or step.verb in _UNSTEPPED):
             raise DoesNotApply(f"Real writers do not take the step «{step.verb}»")
-        if isinstance(step, Step) and step.verb == "scan" and step.text.lower().startswith("upsert"):
+        if isinstance(step, ScenarioStep) and step.verb == "scan" and step.text.lower().startswith("upsert"):
             raise DoesNotApply("Equality deletes are read, never written")
 
 
 def _table_name(scenario: Scenario) -> str:
     """The name that the scenario's SQL uses."""
     for step in scenario.steps:
-        if isinstance(step, Step) and step.verb == "scan":
+        if isinstance(step, ScenarioStep) and step.verb == "scan":
             found = re.search(r"(?:into|overwrite|update|from|rewrite_data_files\(')\s*(\w+)", step.text, re.IGNORECASE)
             if found:
                 return found[1]
@@ -280,7 +280,7 @@ def _columns(scenario: Scenario) -> dict[str, tuple[str, bool]]:
     for line in scenario.steps:
         if isinstance(line, Rows):
             known += line.rows
-        elif isinstance(line, Step) and line.verb == "scan":
+        elif isinstance(line, ScenarioStep) and line.verb == "scan":
             command = command_of(line.text, shape, scenario.table.dynamic_overwrite, f"{scenario.name}:{line.line}")
             known += command.rows if command.command is not Command.REWRITE else ()
     return {name: _type([row[at] for row in known]) for at, name in enumerate(shape.columns)}
@@ -303,19 +303,19 @@ def _partition(column: str, transform: str) -> str:
     return f"{name}({width.rstrip(']')}, `{column}`)" if width else f"{name}s(`{column}`)"
 
 
-def effect_on(scenario: Scenario, step: Step, rows: Sequence[Row]) -> Effect:
+def effect_on(scenario: Scenario, step: ScenarioStep, rows: Sequence[Row]) -> Effect:
     """What the SQL of a `scan` does to these rows."""
     shape, place = scenario.table.shape, f"{scenario.name}:{step.line}"
     return effect(command_of(step.text, shape, scenario.table.dynamic_overwrite, place), rows, shape.columns)
 
 
-def kind_of(scenario: Scenario, step: Step) -> str:
+def kind_of(scenario: Scenario, step: ScenarioStep) -> str:
     """The command of a `scan` line, in capitals."""
     shape, place = scenario.table.shape, f"{scenario.name}:{step.line}"
     return str(command_of(step.text, shape, scenario.table.dynamic_overwrite, place).command)
 
 
-def where_of(scenario: Scenario, step: Step) -> tuple[Expression, tuple[Exists, ...]]:
+def where_of(scenario: Scenario, step: ScenarioStep) -> tuple[Expression, tuple[Exists, ...]]:
     """The predicate of a `scan` line, and its subqueries."""
     shape, place = scenario.table.shape, f"{scenario.name}:{step.line}"
     command = command_of(step.text, shape, scenario.table.dynamic_overwrite, place)

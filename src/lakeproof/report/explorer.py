@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from lakeproof.checker.faults import blaming
 from lakeproof.checker.model import Model, Property, caption_of
-from lakeproof.checker.runs import Taken, World, enabled, follow, start_of
+from lakeproof.checker.runs import TakenStep, World, enabled, follow, start_of
 from lakeproof.checker.verdicts.trace import Trace, trace_of
 from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.report.page import html
@@ -49,7 +49,7 @@ def walk(model: Model, moves: list[int]) -> Walk:
     """The walk that takes these choices, each a number among those open at its moment."""
     if len(moves) > MAX_STEPS:
         raise InvalidInput(f"a walk has at most {MAX_STEPS} steps", hint="take some back")
-    world, run = start_of(model), list[Taken]()
+    world, run = start_of(model), list[TakenStep]()
     choices, broken, seen = list[list[Choice]](), list[list[str]](), set[str]()
     for number in [*moves, None]:
         ways = list(enabled(model, world))
@@ -75,7 +75,7 @@ def moves_of(model: Model, trace: Trace) -> list[int]:
     return numbers
 
 
-def _choice(model: Model, way: Taken) -> Choice:
+def _choice(model: Model, way: TakenStep) -> Choice:
     return {
         "actor": model.processes[way.process].name,
         "title": readable(way.step.name),
@@ -85,7 +85,7 @@ def _choice(model: Model, way: Taken) -> Choice:
     }
 
 
-def _is_broken(model: Model, claim: Property, world: World, ways: list[Taken], seen: set[str]) -> bool:
+def _is_broken(model: Model, claim: Property, world: World, ways: list[TakenStep], seen: set[str]) -> bool:
     """Whether a claim that must always hold does not hold at this moment."""
     if claim.kind != "always":
         return False

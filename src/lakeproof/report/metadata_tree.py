@@ -11,7 +11,7 @@ from lakeproof.report.words import in_words
 LEVELS = ("Catalog", "Metadata file", "Snapshots", "Manifest lists", "Manifests", "Data and delete files")
 
 
-class Line(TypedDict):
+class BoxLine(TypedDict):
     """A line inside a box."""
 
     text: str
@@ -24,12 +24,12 @@ class Box(TypedDict):
     id: str
     title: str
     kind: str
-    lines: list[Line]
+    lines: list[BoxLine]
     mark: Mark
     of: list[int]  # the snapshots it belongs to
 
 
-class Level(TypedDict):
+class BoxRow(TypedDict):
     """Boxes of one sort."""
 
     title: str
@@ -44,7 +44,7 @@ class Link(TypedDict):
     kind: str  # "has", or "deletes" from a delete file to its data file
 
 
-def levels_of(old: dict[str, Any], table: dict[str, Any]) -> list[Level]:
+def levels_of(old: dict[str, Any], table: dict[str, Any]) -> list[BoxRow]:
     """The boxes of a table from the catalog down; what `old` had not is marked."""
     boxes = (
         _catalog(old, table),
@@ -57,7 +57,7 @@ def levels_of(old: dict[str, Any], table: dict[str, Any]) -> list[Level]:
     return [{"title": title, "boxes": some} for title, some in zip(LEVELS, boxes, strict=True) if some]
 
 
-def links_of(table: dict[str, Any], levels: list[Level]) -> list[Link]:
+def links_of(table: dict[str, Any], levels: list[BoxRow]) -> list[Link]:
     """Which of these boxes refers to which, each pair once."""
     known = {box["id"] for level in levels for box in level["boxes"]}
     links = [link for link in _links(table) if link["source"] in known and link["target"] in known]
@@ -76,12 +76,12 @@ def by_id(table: dict[str, Any]) -> dict[int, dict[str, Any]]:
     return {snapshot["id"]: snapshot for snapshot in table["snapshots"]}
 
 
-def _line(text: str, tone: str = "") -> Line:
+def _line(text: str, tone: str = "") -> BoxLine:
     return {"text": text, "tone": tone}
 
 
 def _box(
-    id: str, title: str, kind: str, lines: list[Line], *, mark: Mark = "", of: tuple[int, ...] | list[int] = ()
+    id: str, title: str, kind: str, lines: list[BoxLine], *, mark: Mark = "", of: tuple[int, ...] | list[int] = ()
 ) -> Box:
     return {"id": id, "title": title, "kind": kind, "lines": lines, "mark": mark, "of": list(of)}
 
@@ -117,7 +117,7 @@ def _snapshot(old: dict[str, Any], snapshot: dict[str, Any]) -> Box:
     return _box(f"snapshot-{number}", f"snapshot {number}", "snapshot", about(snapshot), mark=mark, of=[number])
 
 
-def about(snapshot: dict[str, Any]) -> list[Line]:
+def about(snapshot: dict[str, Any]) -> list[BoxLine]:
     """What a snapshot is: operation, sequence number, who committed it."""
     said = (("{}", "operation"), ("sequence number {}", "sequence_number"), ("by {}", "committed_by"))
     return [_line(words.format(snapshot[key])) for words, key in said if snapshot.get(key) not in (None, "")]
@@ -150,7 +150,7 @@ def _manifests(old: dict[str, Any], table: dict[str, Any]) -> list[Box]:
     return list(boxes.values())
 
 
-def _entry(entry: dict[str, Any]) -> Line:
+def _entry(entry: dict[str, Any]) -> BoxLine:
     status = entry.get("status", "existing")
     number = f" · seq {entry['sequence_number']}" if entry.get("sequence_number") is not None else ""
     return _line(f"{status} {entry['file']}{number}", status if status in ("added", "deleted") else "")
@@ -176,7 +176,7 @@ def _files(old: dict[str, Any], table: dict[str, Any]) -> list[Box]:
     return boxes
 
 
-def contents(file: dict[str, Any]) -> list[Line]:
+def contents(file: dict[str, Any]) -> list[BoxLine]:
     """The rows of a data file, or what a delete file deletes."""
     deleted = set(file.get("deleted", []))
     rows = [

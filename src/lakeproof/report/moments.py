@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 from lakeproof.checker.verdicts.trace import Trace, TraceStep
 from lakeproof.report.metadata_tree import head_of
 from lakeproof.report.table import TableView, table_in, table_news, table_view
-from lakeproof.report.tree import News, Node, marked, news_of
+from lakeproof.report.tree import News, StateNode, marked, news_of
 from lakeproof.report.words import in_words, readable
 
 REFUSED = "refused by "
@@ -35,8 +35,8 @@ class Check(TypedDict):
 class StateView(TypedDict):
     """A described state without its table: what each actor holds, and what they share."""
 
-    actors: list[Node]
-    rest: list[Node]
+    actors: list[StateNode]
+    rest: list[StateNode]
 
 
 class Moment(TypedDict):
@@ -172,7 +172,7 @@ def news_between(before: Any, state: Any, actors: tuple[str, ...], actor: str) -
     return news + [item for node in view["rest"] for item in news_of(node)]
 
 
-def _without_losses(node: Node) -> list[News]:
+def _without_losses(node: StateNode) -> list[News]:
     """What is new with an actor; of a record that it puts away, only the names of its fields."""
     news = [item for item in news_of(node) if {item["before"], item["after"]} - {"", NONE}]
     lost = [item for item in news if not item["after"]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypedDict
 
-from lakeproof.report.metadata_tree import Level, Link, about, by_id, contents, head_of, levels_of, links_of
+from lakeproof.report.metadata_tree import BoxRow, Link, about, by_id, contents, head_of, levels_of, links_of
 from lakeproof.report.tree import Mark, News
 from lakeproof.report.words import in_words
 
@@ -37,7 +37,7 @@ class Reader(TypedDict):
 class TableView(TypedDict):
     """Everything that is drawn of a table at one moment."""
 
-    levels: list[Level]
+    levels: list[BoxRow]
     links: list[Link]
     head: int | None
     columns: list[str]

@@ -15,14 +15,14 @@ TUPLE = 4  # as many short scalars in a row are one value
 SHORT = 24
 
 
-class Node(TypedDict):
+class StateNode(TypedDict):
     """One place of the state: a value in words, or the places under it."""
 
     key: str
     mark: Mark
     text: str  # the value of a leaf
     before: str  # what a changed leaf was
-    children: list[Node]
+    children: list[StateNode]
 
 
 class News(TypedDict):
@@ -34,7 +34,7 @@ class News(TypedDict):
     tone: str  # "bad" where the change is what went wrong
 
 
-def marked(key: str, before: Any, after: Any) -> Node:
+def marked(key: str, before: Any, after: Any) -> StateNode:
     """The tree of a value, marked where it differs from what was there before."""
     if before is NOTHING or after is NOTHING:
         there, mark = (after, "new") if before is NOTHING else (before, "gone")
@@ -49,7 +49,7 @@ def marked(key: str, before: Any, after: Any) -> Node:
     return {**node, "mark": "changed", "before": in_words(before)}
 
 
-def _plain(key: str, value: Any) -> Node:
+def _plain(key: str, value: Any) -> StateNode:
     pairs = _pairs(value, value)
     children = [] if pairs is None else [_plain(name, item) for name, item, _ in pairs]
     return {"key": key, "mark": "", "text": "" if children else in_words(value), "before": "", "children": children}
@@ -108,7 +108,7 @@ def _place(item: Any, number: int) -> str:
     return str(number) if isinstance(item, dict) else ""
 
 
-def news_of(node: Node, path: tuple[str, ...] = ()) -> Iterator[News]:
+def news_of(node: StateNode, path: tuple[str, ...] = ()) -> Iterator[News]:
     """The marked places of a tree, each with its path."""
     here = (*path, node["key"]) if node["key"] else path
     if not node["mark"]:
@@ -121,7 +121,7 @@ def news_of(node: Node, path: tuple[str, ...] = ()) -> Iterator[News]:
     yield {"what": " › ".join(here), "before": before, "after": after, "tone": ""}
 
 
-def _value(node: Node) -> Any:
+def _value(node: StateNode) -> Any:
     """What a tree says, as data again."""
     if not node["children"]:
         return node["text"]

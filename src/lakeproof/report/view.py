@@ -41,7 +41,7 @@ class TraceView(TraceMoments):
     loop: list[int] | None  # first and last step that repeat for ever; empty: nothing moves any more
 
 
-class Parameter(TypedDict):
+class ParameterView(TypedDict):
     """One parameter of the model."""
 
     name: str
@@ -71,10 +71,10 @@ class View(TypedDict):
     summary: list[str]
     model: str
     facts: list[Fact]
-    parameters: list[Parameter]
+    parameters: list[ParameterView]
     properties: list[PropertyView]
     steps: list[StepCountView]
-    marks: list[Parameter]
+    marks: list[ParameterView]
     notes: list[str]
     advice: list[Advice]
     traces: list[TraceView]
@@ -297,7 +297,7 @@ def _facts(verdict: Verdict) -> list[Fact]:
     return facts
 
 
-def _parameters(parameters: Any) -> list[Parameter]:
+def _parameters(parameters: Any) -> list[ParameterView]:
     return [{"name": str(name), "value": in_words(value)} for name, value in parameters.items()]
 
 

@@ -37,7 +37,7 @@ from lakeproof.scenarios.commands import command_of
 from lakeproof.scenarios.file_calls import NamedFiles, asked
 from lakeproof.scenarios.history import History
 from lakeproof.scenarios.table_line import altered
-from lakeproof.scenarios.text import Outcome, Scenario, Step
+from lakeproof.scenarios.text import Scenario, ScenarioStep, StepAnswer
 
 
 class Doing(NamedTuple):
@@ -82,7 +82,7 @@ class AgainstChecks:
         head = self.history.head
         return (*(file.path for file in head.data_files), *(file.path for file in head.delete_files))
 
-    def step(self, step: Step) -> Outcome | None:
+    def step(self, step: ScenarioStep) -> StepAnswer | None:
         """Take one step; `None` where a step has no answer."""
         place = self.place = f"{self.scenario.name}:{step.line}"
         match step.verb:
@@ -105,10 +105,10 @@ class AgainstChecks:
                 return self._ended(step)
         return None
 
-    def _ended(self, step: Step) -> Outcome:
+    def _ended(self, step: ScenarioStep) -> StepAnswer:
         """The answer of a step that ends, or tries to end, what its actor has in hand."""
         if self.actors[step.actor].change is None:
-            return Outcome("nothing left")
+            return StepAnswer("nothing left")
         match step.verb:
             case "validate":
                 return self._validate(step.actor)
@@ -140,7 +140,7 @@ class AgainstChecks:
             )
         self.history.expired.add(snapshot)
 
-    def _scanned(self, step: Step, place: str) -> Doing:
+    def _scanned(self, step: ScenarioStep, place: str) -> Doing:
         command = command_of(step.text, self.history.shape, self.scenario.table.dynamic_overwrite, place)
         return self._planned(command, step.actor)
 
@@ -170,38 +170,38 @@ class AgainstChecks:
         """The policy that this actor obeys."""
         return self.policies.get(actor, self.policy)
 
-    def _validate(self, actor: str) -> Outcome:
+    def _validate(self, actor: str) -> StepAnswer:
         doing = self.actors[actor]
         if doing.attempt.phase is Phase.SWAP and doing.loaded == self.history.head.snapshot_id:
-            return Outcome("ok")  # validated before, and the swap not tried: nothing is asked again
+            return StepAnswer("ok")  # validated before, and the swap not tried: nothing is asked again
         return self._called(actor, until=Phase.SWAP)
 
-    def _swap(self, actor: str, fate: str) -> Outcome:
+    def _swap(self, actor: str, fate: str) -> StepAnswer:
         if self.actors[actor].attempt.phase is not Phase.SWAP:
-            return Outcome("rejected" if fate == "swap" else "unknown")
+            return StepAnswer("rejected" if fate == "swap" else "unknown")
         calls = _Calls(self, actor, fate)
         attempt, _ = call(self.actors[actor].attempt, calls)
         self.actors[actor] = self.actors[actor]._replace(attempt=attempt)
         if attempt.phase is Phase.COMMITTED:
             del self.actors[actor]
-            return Outcome("ok")
-        return Outcome("rejected" if fate == "swap" else "unknown")
+            return StepAnswer("ok")
+        return StepAnswer("rejected" if fate == "swap" else "unknown")
 
-    def _arrives(self, actor: str) -> Outcome:
+    def _arrives(self, actor: str) -> StepAnswer:
         """A swap that was sent and not answered reaches the catalog only now."""
         doing = self.actors[actor]
         self.actors[actor] = doing._replace(late=None)
         if doing.late is None or doing.late[0] != self.history.head.snapshot_id:
-            return Outcome("rejected")
+            return StepAnswer("rejected")
         self.apply(actor, doing.late[1])
-        return Outcome("ok")
+        return StepAnswer("ok")
 
-    def _commit(self, actor: str) -> Outcome:
-        def once(run: Run) -> Outcome | RunAgain:
+    def _commit(self, actor: str) -> StepAnswer:
+        def once(run: Run) -> StepAnswer | RunAgain:
             if run.again is not None and doing.command is not None:
                 self.actors[actor] = self._planned(doing.command, actor, run.again)
             if self.actors[actor].change is None:
-                return Outcome("nothing left")
+                return StepAnswer("nothing left")
             self.actors[actor] = self.actors[actor]._replace(reruns_left=run.left())
             found, answer = self._called(actor), self.actors[actor].answer
             return answer if isinstance(answer, RunAgain) and doing.command is not None else found
@@ -209,9 +209,9 @@ class AgainstChecks:
         doing = self.actors[actor]
         found, last = run_until_done(once, lambda run, conflict: None)
         del self.actors[actor]
-        return Outcome("ok re-run") if last.reruns and found.word in ("ok", "nothing left") else found
+        return StepAnswer("ok re-run") if last.reruns and found.word in ("ok", "nothing left") else found
 
-    def _called(self, actor: str, *, until: Phase | None = None) -> Outcome:
+    def _called(self, actor: str, *, until: Phase | None = None) -> StepAnswer:
         """Obey the attempt up to this phase, or to its end; a writer whose attempt has ended begins another."""
         doing = self.actors[actor]
         attempt, calls = Attempt() if doing.attempt.ended else doing.attempt, _Calls(self, actor)
@@ -223,9 +223,9 @@ class AgainstChecks:
                 raise error
         self.actors[actor] = self.actors[actor]._replace(attempt=attempt)
         if attempt.phase is Phase.UNKNOWN:
-            return Outcome("unknown")
+            return StepAnswer("unknown")
         answer = self.actors[actor].answer
-        return Outcome("already committed") if answer is None else worded(answer)
+        return StepAnswer("already committed") if answer is None else worded(answer)
 
     def apply(self, actor: str, answer: Answer | None) -> None:
         """Make the actor's change the head."""
@@ -307,10 +307,10 @@ class _Calls:
         """Nothing can be removed."""
 
 
-def worded(answer: Answer) -> Outcome:
+def worded(answer: Answer) -> StepAnswer:
     """An answer in a scenario's words."""
     if isinstance(answer, Refuse | RunAgain):
-        return Outcome("conflict", answer.conflict.check, answer.conflict.snapshot)
+        return StepAnswer("conflict", answer.conflict.check, answer.conflict.snapshot)
     if isinstance(answer, AlreadyCommitted):
-        return Outcome("already committed")
-    return Outcome("nothing left") if isinstance(answer, NothingLeft) else Outcome("ok")
+        return StepAnswer("already committed")
+    return StepAnswer("nothing left") if isinstance(answer, NothingLeft) else StepAnswer("ok")

@@ -16,7 +16,7 @@ from lakeproof.models.iceberg.observing import expired
 from lakeproof.models.iceberg.world import COMMIT, COMPACTION, Op, Ready, Setup, Writer
 from lakeproof.scenarios.against_checks import worded
 from lakeproof.scenarios.commands import command_of
-from lakeproof.scenarios.text import Outcome, Scenario, Step
+from lakeproof.scenarios.text import Scenario, ScenarioStep, StepAnswer
 
 
 class DoesNotApply(InvalidInput):
@@ -44,7 +44,7 @@ class AgainstModel:
     def seen(self, what: str) -> None:
         """The model gives files names of its own."""
 
-    def step(self, step: Step) -> Outcome | None:
+    def step(self, step: ScenarioStep) -> StepAnswer | None:
         """Take one line."""
         actor = step.actor
         match step.verb:
@@ -57,13 +57,13 @@ class AgainstModel:
             case "expire":
                 self._expire(int(step.text))
             case _ if isinstance(self._own(actor), Ready):
-                return Outcome("nothing left")
+                return StepAnswer("nothing left")
             case "validate":
                 return self._validate(actor)
             case "commit":
                 return self._commit(actor)
             case "arrives":
-                return Outcome("ok") if self._take(actor, "arrive") else Outcome("rejected")
+                return StepAnswer("ok") if self._take(actor, "arrive") else StepAnswer("rejected")
             case _:
                 return self._swap(step)
         return None
@@ -112,21 +112,21 @@ class AgainstModel:
                 found = expired(self.writers[actor], own._replace(since=2 * inside), snapshot=snapshot)
                 self._set(actor, found) if isinstance(found, Ready | Op) else None
 
-    def _tried(self, actor: str) -> tuple[Outcome, Way | None]:
+    def _tried(self, actor: str) -> tuple[StepAnswer, Way | None]:
         """The next try up to the swap, or to the end of its attempt, by the step that is open for it."""
         own = self._own(actor)
         assert isinstance(own, Op)
         calls = WriterCalls(self.writers[actor], self.world.shared, own).tried()
         if calls.attempt.phase is Phase.UNKNOWN:
-            outcome = Outcome("unknown")
+            outcome = StepAnswer("unknown")
         else:
-            outcome = Outcome("already committed") if calls.answer is None else worded(calls.answer)
+            outcome = StepAnswer("already committed") if calls.answer is None else worded(calls.answer)
         return outcome, self._take(actor, "validate", "look", "finish", "refuse")
 
-    def _validate(self, actor: str) -> Outcome:
+    def _validate(self, actor: str) -> StepAnswer:
         self._advance(actor)
         if self._swaps(actor):
-            return Outcome("ok")
+            return StepAnswer("ok")
         own = self._own(actor)
         outcome, way = self._tried(actor)
         if way is not None and outcome.word in ("conflict", "already committed"):
@@ -137,26 +137,26 @@ class AgainstModel:
         own = self._own(actor)
         return isinstance(own, Op) and own.phase == COMMIT
 
-    def _swap(self, step: Step) -> Outcome:
+    def _swap(self, step: ScenarioStep) -> StepAnswer:
         answered_now = step.verb == "swap"
         if not self._swaps(step.actor):
-            return Outcome("rejected" if answered_now else "unknown")
+            return StepAnswer("rejected" if answered_now else "unknown")
         self._take(step.actor, "swap", choice={"swap": 0, "swap-unanswered": 1, "swap-delayed": 2}[step.verb])
-        return Outcome("ok" if answered_now else "unknown")
+        return StepAnswer("ok" if answered_now else "unknown")
 
-    def _commit(self, actor: str) -> Outcome:
+    def _commit(self, actor: str) -> StepAnswer:
         self._advance(actor)
-        outcome = Outcome("ok")
+        outcome = StepAnswer("ok")
         for reruns in range(MAX_RERUNS + 1):
             if not self._swaps(actor):
                 outcome, way = self._tried(actor)
                 if way is not None and {"re-run", "compaction planned again"} & set(way.marks):
                     if isinstance(self._own(actor), Ready):
-                        return Outcome("ok re-run")
+                        return StepAnswer("ok re-run")
                     self._advance(actor)
                     continue
             self._take(actor, "swap")
-            return Outcome("ok re-run") if reruns and outcome.word in ("ok", "nothing left") else outcome
+            return StepAnswer("ok re-run") if reruns and outcome.word in ("ok", "nothing left") else outcome
         raise AssertionError("the bound on re-runs ends the loop")
 
 
@@ -167,7 +167,7 @@ def _programs(scenario: Scenario) -> tuple[tuple[RowCommand, ...], dict[str, lis
     if scenario.files:
         raise DoesNotApply("The model knows rows, not files without rows")
     for step in scenario.steps:
-        if not isinstance(step, Step) or step.verb == "expire":
+        if not isinstance(step, ScenarioStep) or step.verb == "expire":
             continue
         if step.call is not None or step.verb == "set":
             raise DoesNotApply("The model has no calls of the table API")

@@ -8,13 +8,13 @@ from typing import NamedTuple, Protocol
 from lakeproof.commit import Policy
 from lakeproof.errors import InvalidInput
 from lakeproof.format import Row
-from lakeproof.scenarios.text import Line, Outcome, Rows, Scenario, Seen, Step
+from lakeproof.scenarios.text import Line, Rows, Scenario, ScenarioStep, Seen, StepAnswer
 
 
 class Runner(Protocol):
     """Whatever a scenario's steps can be put before."""
 
-    def step(self, step: Step) -> Outcome | None:
+    def step(self, step: ScenarioStep) -> StepAnswer | None:
         """Take one step and answer."""
 
     def rows(self) -> tuple[Row, ...]:
@@ -58,7 +58,7 @@ def expected_under(scenario: Scenario, policy: str) -> tuple[Line, ...]:
 
 
 def _same(line: Line, change: Line) -> bool:
-    if isinstance(line, Step) and isinstance(change, Step):
+    if isinstance(line, ScenarioStep) and isinstance(change, ScenarioStep):
         return (line.actor, line.verb) == (change.actor, change.verb)
     if isinstance(line, Seen) and isinstance(change, Seen):
         return line.what == change.what
@@ -96,12 +96,12 @@ def difference(line: Line, runner: Runner, policy: str) -> Difference | None:
     return Difference(policy, line.line, f"{line.actor} {line.verb}", str(line.expected), str(outcome))
 
 
-def _completed(expected: Outcome, got: Outcome | None) -> Outcome:
+def _completed(expected: StepAnswer, got: StepAnswer | None) -> StepAnswer:
     """What the text leaves open is as it came."""
     if got is None or expected.word != got.word:
         return expected
     check = got.check if expected.check is None else expected.check
-    return Outcome(expected.word, check, got.snapshot if expected.snapshot is None else expected.snapshot)
+    return StepAnswer(expected.word, check, got.snapshot if expected.snapshot is None else expected.snapshot)
 
 
 def _listed(rows: tuple[Row, ...]) -> str:

@@ -45,7 +45,7 @@ _HEADERS = ("table", "policy", "policy-of", "rows", "files", "snapshots", "sourc
 _DEFAULT_COLUMNS = ("name", "color", "letter")
 
 
-class Outcome(NamedTuple):
+class StepAnswer(NamedTuple):
     """What a step answers. `snapshot` and `check` only of a conflict; `None`: the scenario does not say."""
 
     word: str
@@ -57,7 +57,7 @@ class Outcome(NamedTuple):
         return self.word + tail + (f" snapshot {self.snapshot}" if self.snapshot is not None else "")
 
 
-class Step(NamedTuple):
+class ScenarioStep(NamedTuple):
     """One line: an actor, a verb, what it is about, and the answer it must get (`None`: any)."""
 
     line: int
@@ -65,7 +65,7 @@ class Step(NamedTuple):
     verb: str
     text: str = ""
     call: ApiCall | None = None
-    expected: Outcome | None = None
+    expected: StepAnswer | None = None
 
 
 class Rows(NamedTuple):
@@ -83,7 +83,7 @@ class Seen(NamedTuple):
     names: tuple[str, ...]
 
 
-Line = Step | Rows | Seen
+Line = ScenarioStep | Rows | Seen
 
 
 class Scenario(NamedTuple):
@@ -176,7 +176,7 @@ class _Reader:
         if not self.policies:
             hint = "add a line such as «policy  lakeproof»"
             raise InvalidInput("The scenario names no policy", place=place, hint=hint)
-        if not any(isinstance(step, Step) for step in self.steps):
+        if not any(isinstance(step, ScenarioStep) for step in self.steps):
             hint = "add lines such as «w1  scan  DELETE FROM t …»"
             raise InvalidInput("The scenario has no step", place=place, hint=hint)
         return Scenario(
@@ -244,19 +244,19 @@ def _seen(what: str, text: str, number: int, place: str) -> Seen:
     return Seen(number, what, names)
 
 
-def _step(actor: str, rest: str, number: int, place: str) -> Step:
+def _step(actor: str, rest: str, number: int, place: str) -> ScenarioStep:
     verb, _, tail = rest.partition(" ")
     tail = tail.strip()
     if verb in API_VERBS:
-        return Step(number, actor, verb, tail, api_call(verb, tail, place))
+        return ScenarioStep(number, actor, verb, tail, api_call(verb, tail, place))
     if verb in _WITH_ANSWER:
-        return Step(number, actor, verb, "", None, _outcome(tail, place) if tail else None)
+        return ScenarioStep(number, actor, verb, "", None, _outcome(tail, place) if tail else None)
     if verb in _WITHOUT_ANSWER and tail:
         raise InvalidInput(f"`{verb}` has no answer, so nothing may follow it", place=place)
     if verb in _WITH_TEXT and (not tail or (verb == "expire" and not tail.isdigit())):
         raise InvalidInput(f"`{verb}` needs {_WITH_TEXT[verb]}", place=place)
     if verb in SQL_VERBS:
-        return Step(number, actor, verb, tail)
+        return ScenarioStep(number, actor, verb, tail)
     verbs = (*SQL_VERBS, *API_VERBS)
     near = get_close_matches(actor, _HEADERS, n=1) or get_close_matches(verb, verbs, n=1)
     wrong = actor if not verb or (near and near[0] in _HEADERS) else verb
@@ -264,16 +264,16 @@ def _step(actor: str, rest: str, number: int, place: str) -> Step:
     raise InvalidInput(f"«{wrong}» is neither a verb nor a header", place=place, hint=hint)
 
 
-def _outcome(text: str, place: str) -> Outcome:
+def _outcome(text: str, place: str) -> StepAnswer:
     words = " ".join(text.split())
     if words.startswith("conflict"):
         found = re.fullmatch(r"conflict(?: (\w+))??(?: snapshot (\d+))?", words)
         if found:
             if found[1]:
                 one_of(found[1], ALL_CHECKS, "a check", place=place)
-            return Outcome("conflict", found[1], int(found[2]) if found[2] else None)
+            return StepAnswer("conflict", found[1], int(found[2]) if found[2] else None)
     elif words in OUTCOMES:
-        return Outcome(words)
+        return StepAnswer(words)
     near = get_close_matches(words, OUTCOMES, n=1)
     hint = f"did you mean {near[0]}?" if near else f"outcomes are {', '.join(OUTCOMES)}"
     raise InvalidInput(f"«{words}» is not an outcome", place=place, hint=hint)

@@ -13,21 +13,21 @@ from lakeproof.checker.model import Model
 from lakeproof.checker.readable import Counts, Exploration, Successors
 from lakeproof.checker.tables import State
 from lakeproof.checker.verdicts.conclusion import Searched
-from lakeproof.checker.verdicts.ledger import Finding, Ledger
-from lakeproof.search_on_spark.folder import Done, Folder
-from lakeproof.search_on_spark.jobs import CutShort, JobFailed, Runner
+from lakeproof.checker.verdicts.ledger import Ledger, PropertyHit
+from lakeproof.search_on_spark.folder import Folder, LevelDone
+from lakeproof.search_on_spark.jobs import CutShort, JobFailed, TaskRunner
 from lakeproof.search_on_spark.looking_back import cycles, none_goes_round, predecessors
-from lakeproof.search_on_spark.partition import Part, Plan, World
+from lakeproof.search_on_spark.partition import Partition, SearchPlan, World
 from lakeproof.search_on_spark.stable_hash import SteadyTables
 from lakeproof.search_on_spark.task import Answer, Source, Work, answer, prepare
 
 TRIES = 3  # of a level of which a partition is not done although the job ended well
 
 
-class Search:
+class SparkSearch:
     """One search: its counts so far, and what was found."""
 
-    def __init__(self, jobs: Runner, plan: Plan, source: Source, model: Model, watch: Watch) -> None:
+    def __init__(self, jobs: TaskRunner, plan: SearchPlan, source: Source, model: Model, watch: Watch) -> None:
         self.jobs, self.plan, self.source, self.watch = jobs, plan, source, watch
         self.folder = Folder(plan.folder)
         self.tables = SteadyTables(model, private="private" in plan.reductions, values="values" in plan.reductions)
@@ -38,7 +38,7 @@ class Search:
         self.counts = Counts()
         self.memory_mb: dict[str, float] = {}  # per worker, the most it ever held
         self.notes: list[str] = []
-        self.paths: dict[Finding, list[State]] = {}
+        self.paths: dict[PropertyHit, list[State]] = {}
 
     def run(self, notes: tuple[str, ...]) -> Searched:
         """Search level by level until everything is visited or something cuts."""
@@ -86,7 +86,7 @@ class Search:
             if cut and self.ahead:
                 raise CutShort(cut)
 
-    def searched(self, level: int) -> list[Done]:
+    def searched(self, level: int) -> list[LevelDone]:
         """Have a level searched by all partitions."""
         for _ in range(TRIES):
             self.ask(level, partial(_search, level), self.look)
@@ -100,7 +100,7 @@ class Search:
         """What cuts the search now."""
         return self.watch.look(self.states, self.transitions, max(self.depth, 0), self.ahead)
 
-    def ask(self, level: int, question: Callable[[Part], Any], look: Callable[[], str] = lambda: "") -> list[Any]:
+    def ask(self, level: int, question: Callable[[Partition], Any], look: Callable[[], str] = lambda: "") -> list[Any]:
         """Put a question to every partition."""
         work = Work(self.plan, self.source, uuid.uuid4().hex, level, question)
         answers = self.jobs.run(partial(answer, work), self.plan.parts, look)
@@ -115,7 +115,7 @@ class Search:
                 raise one.error
         return [one.value for one in answers if one.part is not None]
 
-    def add(self, level: int, done: list[Done]) -> None:
+    def add(self, level: int, done: list[LevelDone]) -> None:
         """Add what came of a level."""
         new = sum(one.states for one in done)
         self.depth = level if new else self.depth
@@ -144,7 +144,7 @@ class Search:
             return None
         return none_goes_round(self.ask(self.depth, partial(_cycles, self.depth))) or None
 
-    def path_to(self, finding: Finding) -> list[State]:
+    def path_to(self, finding: PropertyHit) -> list[State]:
         """A shortest way from the initial state to what was found."""
         if finding not in self.paths:
             reachable = {claim.name for claim in self.ledger.claims if claim.kind == "reachable"}
@@ -153,7 +153,7 @@ class Search:
             self.paths |= self.walked_back(together - self.paths.keys())
         return self.paths[finding]
 
-    def walked_back(self, findings: set[Finding]) -> dict[Finding, list[State]]:
+    def walked_back(self, findings: set[PropertyHit]) -> dict[PropertyHit, list[State]]:
         """The ways to all findings, together: one job per level asks for predecessors."""
         ends = {finding: finding.depth - (finding.move is not None) for finding in findings}
         paths = {finding: [finding.state] for finding in findings}
@@ -182,15 +182,15 @@ class Search:
         return found
 
 
-def _search(level: int, part: Part) -> None:
+def _search(level: int, part: Partition) -> None:
     """A partition that a search did before it was stopped is not done again."""
     if not part.folder.is_done(level, part.number):
         part.search(level)
 
 
-def _cycles(level: int, part: Part) -> Any:
+def _cycles(level: int, part: Partition) -> Any:
     return cycles(part, level)
 
 
-def _predecessors(level: int, worlds: list[World], part: Part) -> dict[int, World]:
+def _predecessors(level: int, worlds: list[World], part: Partition) -> dict[int, World]:
     return predecessors(part, level, worlds)

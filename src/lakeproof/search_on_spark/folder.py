@@ -39,7 +39,7 @@ class Found(NamedTuple):
     by: int
 
 
-class Done(NamedTuple):
+class LevelDone(NamedTuple):
     """What came of one level of one partition."""
 
     states: int
@@ -107,9 +107,9 @@ class Folder:
         """Is this level of this partition done?"""
         return (self.part(level, part) / DONE).exists()
 
-    def done(self, level: int, parts: int) -> list[Done] | None:
+    def done(self, level: int, parts: int) -> list[LevelDone] | None:
         """What came of a level; `None`: a partition of it is not done."""
-        found: list[Done] = []
+        found: list[LevelDone] = []
         for part in range(parts):
             try:
                 found.append(pickle.loads((self.part(level, part) / DONE).read_bytes()))
@@ -127,7 +127,7 @@ class Folder:
         folder.mkdir(parents=True)
         return folder
 
-    def put(self, written: Path, level: int, part: int, done: Done) -> None:
+    def put(self, written: Path, level: int, part: int, done: LevelDone) -> None:
         """Put what was written in place, unless somebody else was first: they wrote the same."""
         _put(written / DONE, pickle.dumps(done, 5))
         try:

@@ -30,7 +30,7 @@ class JobFailed(LakeproofError):
     exit_code = 3
 
 
-class Runner(Protocol):
+class TaskRunner(Protocol):
     """Something that runs tasks side by side."""
 
     master: str
@@ -43,7 +43,7 @@ class Runner(Protocol):
         """The function of each number below `tasks`; `look` says what cuts it short, if anything does."""
 
 
-class Jobs:
+class SparkTasks:
     """Runs functions on the session's cluster."""
 
     def __init__(self, spark: SparkSession) -> None:
@@ -95,10 +95,10 @@ class Jobs:
         return any(stage.numActiveTasks or stage.numCompletedTasks for stage in stages if stage)
 
 
-def cluster_of(session: Callable[[], SparkSession]) -> Jobs:
+def cluster_of(session: Callable[[], SparkSession]) -> SparkTasks:
     """The cluster of a session; one that cannot be started is bad input."""
     try:
-        return Jobs(session())
+        return SparkTasks(session())
     except (PySparkException, Py4JError) as error:
         hint = "`lakeproof doctor` says what this machine has"
         raise InvalidInput(f"No Spark session can be started: {last_words(str(error))}", hint=hint) from error

@@ -8,10 +8,10 @@ import numpy as np
 
 from lakeproof.checker.fast.cycles import is_acyclic, parts_of
 from lakeproof.checker.fast.jit import I64, U64
-from lakeproof.search_on_spark.partition import Part, World
+from lakeproof.search_on_spark.partition import Partition, World
 
 
-def predecessors(part: Part, level: int, worlds: list[World]) -> dict[int, World]:
+def predecessors(part: Partition, level: int, worlds: list[World]) -> dict[int, World]:
     """For each of these states (by its place in the list) one of the level that leads to it, where there is one here.
 
     States keep no link to where they came from, so the level is expanded again.
@@ -32,7 +32,7 @@ def predecessors(part: Part, level: int, worlds: list[World]) -> dict[int, World
     return found
 
 
-def _numbers(part: Part, world: World) -> list[int]:
+def _numbers(part: Partition, world: World) -> list[int]:
     shared, owns = world
     tables = part.tables
     return [tables.shared(shared), *(tables.owns[kind](own) for kind, own in zip(tables.kinds, owns, strict=True))]
@@ -45,7 +45,7 @@ class Cycles(NamedTuple):
     links: I64  # two rows: which shared value leads to which other one, as numbers that all workers agree on
 
 
-def cycles(part: Part, level: int) -> Cycles:
+def cycles(part: Partition, level: int) -> Cycles:
     """A way round that keeps its shared value lies in one partition; the others are seen in the links of all."""
     part.catch_up(level)
     if not part.whole:

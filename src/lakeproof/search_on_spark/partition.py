@@ -21,13 +21,13 @@ from lakeproof.checker.fast.jit import I64, U64
 from lakeproof.checker.fast.judge import Judge
 from lakeproof.checker.fast.layout import Layout
 from lakeproof.checker.fast.memo import Memo
-from lakeproof.checker.fast.sorted_runs import Run, add_run, unique
+from lakeproof.checker.fast.sorted_runs import SortedRun, add_run, unique
 from lakeproof.checker.fast.statistics import counts_of
 from lakeproof.checker.limits import peak_memory_mb
 from lakeproof.checker.model import Model
-from lakeproof.checker.verdicts.ledger import Finding, Ledger
+from lakeproof.checker.verdicts.ledger import Ledger, PropertyHit
 from lakeproof.search_on_spark.files import GROUP, Packed, StatesReader, StatesWriter
-from lakeproof.search_on_spark.folder import STATES, Done, Folder, Found
+from lakeproof.search_on_spark.folder import STATES, Folder, Found, LevelDone
 from lakeproof.search_on_spark.stable_hash import SteadyTables, number_of
 
 NOTHING = np.empty(0, np.uint64)
@@ -36,7 +36,7 @@ Take = Callable[[U64, U64, I64], None]  # successors, the states they come from,
 World = tuple[Any, tuple[Any, ...]]  # shared value, own values in the order of the tables
 
 
-class Plan(NamedTuple):
+class SearchPlan(NamedTuple):
     """What every worker must know to take part."""
 
     model: str
@@ -46,10 +46,10 @@ class Plan(NamedTuple):
     reductions: tuple[str, ...]
 
 
-class Part:
+class Partition:
     """The partition's tables, visited states, and the successors that wait for the next level."""
 
-    def __init__(self, plan: Plan, number: int, model: Model, *, buffer: int = BUFFER) -> None:
+    def __init__(self, plan: SearchPlan, number: int, model: Model, *, buffer: int = BUFFER) -> None:
         self.plan, self.number, self.folder = plan, number, Folder(plan.folder)
         self.tables = SteadyTables(model, private="private" in plan.reductions, values="values" in plan.reductions)
         self.memo = Memo(self.tables, symmetric="processes" in plan.reductions)
@@ -58,7 +58,7 @@ class Part:
         self.judge = Judge(Ledger(self.tables))
         self.worker = Worker(buffer)
         self.places = np.empty(0, np.int64)  # per shared value: its number in all workers
-        self.visited: list[Run] = []
+        self.visited: list[SortedRun] = []
         self.level = -1  # the last level that is visited
         self.whole = True  # the model was asked about all that is visited
         self.ahead = NOTHING  # successors of that level that belong here and are not visited
@@ -79,7 +79,7 @@ class Part:
         self.catch_up(level - 1)
         states = self.arrivals(level)
         if len(states):
-            add_run(self.visited, Run.of(states))
+            add_run(self.visited, SortedRun.of(states))
         before, known = self.visits(), set(self.judge.ledger.found)
         self.judge.states(self, states, level)
         transitions, terminals = self.expand(states, self.sort_out, level=level)
@@ -90,7 +90,7 @@ class Part:
         visits[: len(before)] -= before
         folder = self.folder.new_part(level, self.number)
         self.write(folder, states, away)
-        done = Done(
+        done = LevelDone(
             states=len(states),
             ahead=len(self.ahead) + len(away),
             transitions=transitions,
@@ -210,7 +210,7 @@ class Part:
         old, self.layout = self.layout, Layout(needed)
         for states in {id(one): one for one in (*alive, *self.home, *self.away, self.ahead)}.values():
             self.layout.rewritten(states, old)
-        self.visited = [Run.of(self.layout.rewritten(run.states(), old)) for run in self.visited]
+        self.visited = [SortedRun.of(self.layout.rewritten(run.states(), old)) for run in self.visited]
 
     @property
     def homes(self) -> I64:
@@ -232,7 +232,7 @@ class Part:
             states = self.numbered(self.written(missed))
             states.sort()
             if len(states):
-                add_run(self.visited, Run.of(states))
+                add_run(self.visited, SortedRun.of(states))
         self.whole = False
         self.expand(states, self.sort_out)
         self.ahead, self.level = united(self.home), level
@@ -279,7 +279,7 @@ class Part:
         owns = zip(self.tables.kinds, state[1:], strict=True)
         return self.tables.shared.values[state[0]], tuple(self.tables.owns[kind].values[own] for kind, own in owns)
 
-    def told(self, finding: Finding) -> Found:
+    def told(self, finding: PropertyHit) -> Found:
         """A finding as values."""
         move = None if finding.move is None else self.tables.moves.values[finding.move]
         return Found(finding.depth, *self.world(finding.state), move, finding.by)

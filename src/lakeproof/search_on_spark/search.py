@@ -17,16 +17,16 @@ from lakeproof.checker.search import reductions_for
 from lakeproof.checker.verdicts.conclusion import conclude
 from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.errors import InvalidInput, ModelError
-from lakeproof.search_on_spark.driver import Search
+from lakeproof.search_on_spark.driver import SparkSearch
 from lakeproof.search_on_spark.folder import FORMAT, Folder
-from lakeproof.search_on_spark.jobs import Runner
-from lakeproof.search_on_spark.partition import Plan
+from lakeproof.search_on_spark.jobs import TaskRunner
+from lakeproof.search_on_spark.partition import SearchPlan
 from lakeproof.search_on_spark.stable_hash import number_of
 from lakeproof.search_on_spark.task import Source
 
 
 def check_on_spark(
-    cluster: Callable[[], Runner],
+    cluster: Callable[[], TaskRunner],
     source: Source,
     *,
     reductions: bool | Collection[str] = True,
@@ -59,7 +59,7 @@ def check_on_spark(
     watch = Watch(Cut(max_states, max_seconds, first), progress)
     with _working_folder(checkpoint) as folder, blaming(model.name), watch:
         plan = _plan(folder, told, chosen, parts or jobs.slots)
-        search = Search(jobs, plan, source, model, watch)
+        search = SparkSearch(jobs, plan, source, model, watch)
         verdict = conclude(search.run(notes), watch, chosen, require, witnesses, None)
         memory = verdict.peak_memory_mb + sum(search.memory_mb.values())
         return replace(verdict, peak_memory_mb=memory, notes=(*notes, *search.notes))
@@ -109,13 +109,13 @@ def _refuse_other_search(folder: str, told: dict[str, Any]) -> None:
         raise InvalidInput("The checkpoint is of another search", place=folder, hint=hint)
 
 
-def _plan(folder: str, told: dict[str, Any], reductions: tuple[str, ...], parts: int) -> Plan:
+def _plan(folder: str, told: dict[str, Any], reductions: tuple[str, ...], parts: int) -> SearchPlan:
     """The search of this folder: the one that was begun there, or a new one."""
     there = Folder(folder).header()
     if there is None:
         there = {**told, "parts": parts, "search": uuid.uuid4().hex}
         Folder(folder).begin(there)
-    return Plan(told["model"], there["search"], folder, there["parts"], reductions)
+    return SearchPlan(told["model"], there["search"], folder, there["parts"], reductions)
 
 
 def _refuse_unknown_properties(model: Model, names: Collection[str]) -> None:

@@ -20,7 +20,7 @@ from lakeproof.checker.model import Model
 from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.search_on_spark.folder import Folder
 from lakeproof.search_on_spark.forecast import machine_memory_mb
-from lakeproof.search_on_spark.partition import Part, Plan
+from lakeproof.search_on_spark.partition import Partition, SearchPlan
 
 MOST_MEMORY = 0.6  # of the machine's, for the workers of all its cores: beyond it a partition is read again when needed
 
@@ -30,11 +30,11 @@ Source = Callable[[], Model]  # makes the model again in another process; must b
 class Work(NamedTuple):
     """What is asked of every partition in one job."""
 
-    plan: Plan
+    plan: SearchPlan
     source: Source
     run: str  # the job's own name
     level: int
-    question: Callable[[Part], Any]
+    question: Callable[[Partition], Any]
 
 
 class Answer(NamedTuple):
@@ -53,10 +53,10 @@ class BadLuck(LakeproofError):
         self.error = error
 
 
-_parts: OrderedDict[int, Part] = OrderedDict()  # of the search that this worker takes part in, the latest last
+_parts: OrderedDict[int, Partition] = OrderedDict()  # of the search that this worker takes part in, the latest last
 
 
-def prepare(plan: Plan, source: Source, task: int) -> Answer:
+def prepare(plan: SearchPlan, source: Source, task: int) -> Answer:
     """See whether this worker can take part, and compile what it needs."""
     header = Folder(plan.folder).header()
     if header is None or header.get("search") != plan.search:
@@ -113,7 +113,7 @@ def _asked(work: Work, number: int) -> Any:
         if part is None:
             while _parts and memory_mb() > MOST_MEMORY * machine_memory_mb() / (os.cpu_count() or 1):
                 _parts.popitem(last=False)
-            part = Part(work.plan, number, work.source())
+            part = Partition(work.plan, number, work.source())
         try:
             value = work.question(part)
         except TooWide as error:
@@ -125,7 +125,7 @@ def _asked(work: Work, number: int) -> Any:
     return value
 
 
-def _forget_other_searches(plan: Plan) -> None:
+def _forget_other_searches(plan: SearchPlan) -> None:
     if any(part.plan.search != plan.search for part in _parts.values()):
         _parts.clear()
         gc.unfreeze()

@@ -14,7 +14,7 @@ from lakeproof.commit.policy_text import named_policy
 from lakeproof.filters import ALWAYS, Expression
 from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED, Committed, Hook, no_hook
 from lakeproof.iceberg.committing.table_commits import POLICY_PROPERTY
-from lakeproof.iceberg.committing.whole_file_commits import Options, append, overwrite_partitions, overwrite_where
+from lakeproof.iceberg.committing.whole_file_commits import CommitOptions, append, overwrite_partitions, overwrite_where
 from lakeproof.iceberg.pyiceberg_names import Catalog, Table
 from lakeproof.iceberg.tables.refs import snapshot_as_of, snapshot_of_version
 from lakeproof.iceberg.tables.tables import find_table, load_table
@@ -25,7 +25,7 @@ from lakeproof.spark.writing.spark_write import remove_folder, write_rows
 
 
 @dataclass(frozen=True)
-class Watch:
+class CommitWatch:
     """Who watches the commands of an engine, and how they are judged.
 
     `on_phase` hears the phases of a write, `on_rerun` why a command runs again. `policy` (else the table's own) judges,
@@ -44,7 +44,7 @@ class Watch:
 
 
 @dataclass(frozen=True)
-class Append:
+class AppendRows:
     """Rows are added."""
 
 
@@ -65,14 +65,14 @@ def version_label(table: Table) -> str:
     return f"lakeproof {'.'.join(table.name())} {table.metadata_location}"
 
 
-WriteMode = Append | Overwrite | OverwritePartitions
+WriteMode = AppendRows | Overwrite | OverwritePartitions
 
 
 class Engine:
     """What statements, the session's catalog and the Python interface share."""
 
-    def __init__(self, gateway: Gateway, catalog: Catalog, watch: Watch | None = None) -> None:
-        self.gateway, self.catalog, self.watch = gateway, catalog, watch or Watch()
+    def __init__(self, gateway: Gateway, catalog: Catalog, watch: CommitWatch | None = None) -> None:
+        self.gateway, self.catalog, self.watch = gateway, catalog, watch or CommitWatch()
         self.scans = Scans(gateway)
 
     def watched(self, **changed: Any) -> Engine:
@@ -110,7 +110,7 @@ class Engine:
         on_phase = self.watch.on_phase
         on_phase(SCANNED)
         written = write_rows(self.gateway, table, rows)
-        options = Options(branch=branch, on_phase=on_phase, summary=self.watch.summary)
+        options = CommitOptions(branch=branch, on_phase=on_phase, summary=self.watch.summary)
         with removed_if_refused(lambda: remove_folder(self.gateway, written.folder)):
             on_phase(FILES_WRITTEN)
             if isinstance(mode, Overwrite):

@@ -18,15 +18,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 
 from lakeproof.errors import InvalidInput
-from lakeproof.spark.engine import Append, Overwrite, OverwritePartitions
+from lakeproof.spark.engine import AppendRows, Overwrite, OverwritePartitions
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.spark41 import DataFrameWriterV2, MergeIntoWriter, SQLStringFormatter
-from lakeproof.spark.statements.dispatch import Runner
+from lakeproof.spark.statements.dispatch import StatementRunner
 from lakeproof.spark.statements.names import managed, spark_has, under_its_name
 from lakeproof.spark.statements.new_tables import create_by_writer, save_by_writer
 from lakeproof.spark.statements.options import reader_options, refuse_write_options, scan_with
 
-_runners: list[Runner] = []
+_runners: list[StatementRunner] = []
 _original_sql: Callable[..., DataFrame] = SparkSession.sql
 _original_save: Callable[..., None] = DataFrameWriter.saveAsTable
 _original_insert: Callable[..., None] = DataFrameWriter.insertInto
@@ -44,7 +44,7 @@ def spark_sql(session: SparkSession) -> Callable[..., DataFrame]:
     return functools.partial(_original_sql, session)
 
 
-def hook(runner: Runner) -> None:
+def hook(runner: StatementRunner) -> None:
     """The runner's session is caught from now on; a later lake on the same session takes its place."""
     session = runner.engine.gateway.session
     _runners[:] = [one for one in _runners if not one.engine.gateway.session.equals(session)] + [runner]
@@ -52,12 +52,12 @@ def hook(runner: Runner) -> None:
         _install()
 
 
-def unhook(runner: Runner) -> None:
+def unhook(runner: StatementRunner) -> None:
     """The runner's session is Spark's own again."""
     _runners[:] = [one for one in _runners if one is not runner]
 
 
-def runner_of(session: SparkSession) -> Runner | None:
+def runner_of(session: SparkSession) -> StatementRunner | None:
     """The lake that this session is connected to."""
     known = spark41.java_session(session)
     same = next((one for one in _runners if one.engine.gateway.session is known), None)  # asks the JVM nothing
@@ -177,11 +177,13 @@ def _save_as_table(self: Any, name: str, format: Any = None, mode: Any = None, *
     refuse_write_options(table, reader_options(runner.engine.gateway, spark41.java_writer(self)))
     with own_errors(runner):
         if chosen != "Ignore":
-            runner.engine.write(table, spark41.frame_of(self), Append() if chosen == "Append" else Overwrite())
+            runner.engine.write(table, spark41.frame_of(self), AppendRows() if chosen == "Append" else Overwrite())
     return None
 
 
-def _save_new(runner: Runner, writer: Any, name: str, kind: Any, mode: Any, by: Any = None, **options: Any) -> None:
+def _save_new(
+    runner: StatementRunner, writer: Any, name: str, kind: Any, mode: Any, by: Any = None, **options: Any
+) -> None:
     """A table that is not there yet; a view or a table of Spark's own under that name is Spark's business."""
     if spark_has(runner.engine, name):
         return _original_save(writer, name, kind, mode, by, **options)
@@ -227,7 +229,7 @@ def _overwrite_partitions(self: Any) -> None:
 
 
 @contextmanager
-def own_errors(runner: Runner) -> Iterator[None]:
+def own_errors(runner: StatementRunner) -> Iterator[None]:
     """An error of ours that went through the JVM comes out as itself; Spark's own stay Spark's."""
     try:
         yield

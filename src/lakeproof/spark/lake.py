@@ -21,7 +21,7 @@ from lakeproof.iceberg.reading.planning import plan as planned
 from lakeproof.iceberg.tables.catalogs import DEFAULT_URI, DEFAULT_WAREHOUSE, open_catalog
 from lakeproof.iceberg.tables.metadata_views import view
 from lakeproof.spark.catalog import install
-from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode
+from lakeproof.spark.engine import AppendRows, Engine, Overwrite, OverwritePartitions, WriteMode
 from lakeproof.spark.hooks import hook, runner_of, spark_sql, unhook
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.failures import spoken
@@ -32,7 +32,7 @@ from lakeproof.spark.reading.catalyst import Translation
 from lakeproof.spark.reading.explaining import ManagedScan, scans_of
 from lakeproof.spark.row_level.scan_filters import filter_from_text
 from lakeproof.spark.statements.analysis import Arguments
-from lakeproof.spark.statements.dispatch import Runner
+from lakeproof.spark.statements.dispatch import StatementRunner
 from lakeproof.spark.statements.names import qualified
 from lakeproof.sql import split
 
@@ -53,7 +53,7 @@ def connect(
     refuse_missing([*spark41.find_missing(gateway), *pyiceberg_private.find_missing()])
     _know_provider(gateway)
     quiet_local_files(gateway)
-    lake = Lake(Runner(Engine(gateway, opened), spark_sql(session)))
+    lake = Lake(StatementRunner(Engine(gateway, opened), spark_sql(session)))
     lake.reconnect()
     return lake
 
@@ -70,7 +70,7 @@ def refuse_missing(names: Sequence[str]) -> None:
 class Lake:
     """Managed tables, as SQL and as DataFrames."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: StatementRunner) -> None:
         self._runner, self._engine = runner, runner.engine
 
     @property
@@ -105,7 +105,7 @@ class Lake:
 
     def watched(self, **how: Any) -> Lake:
         """The same lake, whose statements are watched or judged as `Watch` says: `on_phase`, `on_rerun`, `policy`."""
-        return Lake(Runner(self._engine.watched(**how), self._runner.spark_sql))
+        return Lake(StatementRunner(self._engine.watched(**how), self._runner.spark_sql))
 
     def collect(self, rows: DataFrame) -> list[Any]:
         """The rows of a result; what goes wrong while they are computed is an error of ours too."""
@@ -192,7 +192,7 @@ class LakeTable:
 
     def append(self, rows: DataFrame, *, branch: str = "main") -> int | None:
         """Add the rows of a DataFrame, by name: one snapshot, whose id is returned."""
-        return self._write(rows, Append(), branch)
+        return self._write(rows, AppendRows(), branch)
 
     def overwrite(self, rows: DataFrame, sql_predicate: str | None = None, *, branch: str = "main") -> int | None:
         """Replace all rows, or those of a predicate that selects whole files."""

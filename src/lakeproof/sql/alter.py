@@ -5,17 +5,17 @@ from __future__ import annotations
 from lakeproof.sql.create import column, type_text
 from lakeproof.sql.cursor import Cursor
 from lakeproof.sql.statements import (
-    AddColumn,
+    AddColumnClause,
     AddPartitionField,
     Alter,
     AlterColumn,
     Change,
     CreateRef,
-    DropColumn,
+    DropColumnClause,
     DropPartitionField,
     DropRef,
     Other,
-    RenameColumn,
+    RenameColumnClause,
     RenameTable,
     SetProperties,
     Statement,
@@ -44,7 +44,7 @@ def _changes(cursor: Cursor) -> tuple[Change, ...]:
     if cursor.accept("rename", "column"):
         name = cursor.name()
         cursor.expect("to")
-        return (RenameColumn(name, cursor.name()),)
+        return (RenameColumnClause(name, cursor.name()),)
     if cursor.accept("set", "tblproperties"):
         return (SetProperties(cursor.properties()),)
     if cursor.accept("unset", "tblproperties"):
@@ -82,8 +82,8 @@ def _add(cursor: Cursor) -> tuple[Change, ...]:
     return tuple(found)
 
 
-def _add_column(cursor: Cursor) -> AddColumn:
-    new = AddColumn(column(cursor))
+def _add_column(cursor: Cursor) -> AddColumnClause:
+    new = AddColumnClause(column(cursor))
     while True:
         if cursor.accept("first"):
             new = new._replace(first=True)
@@ -104,7 +104,7 @@ def _drop(cursor: Cursor) -> tuple[Change, ...]:
             return (DropRef(kind, cursor.word(), if_exists),)
     if cursor.accept("columns") or cursor.accept("column"):
         cursor.accept("if", "exists")
-        return tuple(DropColumn(name) for name in _names(cursor))
+        return tuple(DropColumnClause(name) for name in _names(cursor))
     return ()
 
 

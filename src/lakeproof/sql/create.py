@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakeproof.sql.cursor import Cursor
-from lakeproof.sql.statements import Column, CreateTable, Other, PartitionField, Statement
+from lakeproof.sql.statements import ColumnDefinition, CreateTable, Other, PartitionTransform, Statement
 
 
 def create(cursor: Cursor) -> Statement:
@@ -65,7 +65,7 @@ def _clause(cursor: Cursor, made: CreateTable) -> CreateTable:
     return made
 
 
-def columns(cursor: Cursor) -> tuple[Column, ...]:
+def columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
     """`(name type [NOT NULL] [COMMENT '…'], …)`."""
     cursor.expect_mark("(")
     found = [column(cursor)]
@@ -75,7 +75,7 @@ def columns(cursor: Cursor) -> tuple[Column, ...]:
     return tuple(found)
 
 
-def column(cursor: Cursor) -> Column:
+def column(cursor: Cursor) -> ColumnDefinition:
     """One column; its type is the text up to what follows it."""
     name = cursor.name()
     cursor.accept_mark(":")
@@ -89,7 +89,7 @@ def column(cursor: Cursor) -> Column:
         elif cursor.peek().is_word("default", "generated", "primary", "unique", "check"):
             cursor.fail("managed tables have no defaults, generated columns or constraints")
         else:
-            return Column(name, kind, nullable, comment)
+            return ColumnDefinition(name, kind, nullable, comment)
 
 
 def type_text(cursor: Cursor) -> str:
@@ -117,7 +117,7 @@ def type_text(cursor: Cursor) -> str:
     return cursor.text[first.start : cursor.tokens[cursor.at - 1].end]
 
 
-def _partitions(cursor: Cursor) -> tuple[tuple[PartitionField, ...], tuple[Column, ...]]:
+def _partitions(cursor: Cursor) -> tuple[tuple[PartitionTransform, ...], tuple[ColumnDefinition, ...]]:
     """Columns, transforms, or new columns with their types."""
     cursor.expect_mark("(")
     fields, added = [], []
@@ -126,7 +126,7 @@ def _partitions(cursor: Cursor) -> tuple[tuple[PartitionField, ...], tuple[Colum
         if cursor.peek().kind in ("word", "quoted") and follows.kind == "word":
             new = column(cursor)
             added.append(new)
-            fields.append(PartitionField(new.name))
+            fields.append(PartitionTransform(new.name))
         else:
             fields.append(cursor.partition_field())
         if not cursor.accept_mark(","):

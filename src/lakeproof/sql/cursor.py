@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from lakeproof.sql.lexer import Token, error_at, tokens_of
-from lakeproof.sql.statements import Literal, PartitionField
+from lakeproof.sql.statements import Literal, PartitionTransform
 
 _END = Token("end", "the end of the statement", 0, 0)
 _TIMES = {"years": "year", "months": "month", "days": "day", "hours": "hour", "date": "day", "date_hour": "hour"}
@@ -129,10 +129,10 @@ class Cursor:
         self.expect_mark(")")
         return tuple(found)
 
-    def partition_field(self) -> PartitionField:
+    def partition_field(self) -> PartitionTransform:
         """A column, or a transform of one: `days(ts)`, `bucket(16, id)`, `truncate(4, s)`."""
         if not (self.peek().kind == "word" and self.peek(1).value == "(" and self.peek(1).kind == "mark"):
-            return PartitionField(self.name())
+            return PartitionTransform(self.name())
         start, transform = self.peek(), self.word().lower()
         self.expect_mark("(")
         arguments: list[str | int] = []
@@ -144,7 +144,9 @@ class Cursor:
         wide = transform in ("bucket", "truncate")
         if len(columns) != 1 or len(numbers) != (1 if wide else 0):
             raise error_at(self.text, start.start, f"`{transform}` takes one column{' and one number' * wide}")
-        return PartitionField(columns[0], f"{transform}[{numbers[0]}]" if wide else _TIMES.get(transform, transform))
+        return PartitionTransform(
+            columns[0], f"{transform}[{numbers[0]}]" if wide else _TIMES.get(transform, transform)
+        )
 
     def balanced(self) -> str:
         """The text of what is in the parentheses that come next, which are read."""

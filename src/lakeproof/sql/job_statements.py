@@ -23,7 +23,7 @@ class SourceRows:
 
 
 @dataclass(frozen=True)
-class Clause:
+class WhenClause:
     """WHEN … THEN …: `then` is update, delete or insert."""
 
     when: str
@@ -45,7 +45,7 @@ class JobStatement:
     aggregates: tuple[str, ...] = ()
     source: SourceRows | None = None
     on: Node = TRUE
-    clauses: tuple[Clause, ...] = ()
+    clauses: tuple[WhenClause, ...] = ()
     partition: tuple[tuple[str, Constant], ...] = ()
     notes: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()  # tables of the file that unknown parts read

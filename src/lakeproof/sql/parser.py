@@ -13,7 +13,6 @@ from lakeproof.sql.lexer import split, tokens_of
 from lakeproof.sql.statements import (
     Argument,
     AsOf,
-    Call,
     Describe,
     Drop,
     Explain,
@@ -21,7 +20,8 @@ from lakeproof.sql.statements import (
     InsertDirectory,
     Literal,
     Other,
-    Query,
+    ProcedureCall,
+    QueryStatement,
     RowLevel,
     Show,
     Statement,
@@ -43,7 +43,7 @@ def parse(text: str) -> Statement:
     cursor = Cursor(with_views_quoted(body))
     first = cursor.peek()
     if first.value == "(" or first.is_word(*_QUERIES):
-        return Query(cursor.text)
+        return QueryStatement(cursor.text)
     reader = _READERS.get(first.value.lower()) if first.kind == "word" else None
     return reader(cursor) if reader else Other(cursor.text)
 
@@ -178,7 +178,7 @@ def _call(cursor: Cursor) -> Statement:
         if not cursor.accept_mark(",") and cursor.peek().value != ")":
             cursor.fail("expected `,` or `)`")
     cursor.expect_end()
-    return Call(procedure.removeprefix("lakeproof.").removeprefix("system."), cursor.text, tuple(arguments))
+    return ProcedureCall(procedure.removeprefix("lakeproof.").removeprefix("system."), cursor.text, tuple(arguments))
 
 
 def _argument(cursor: Cursor) -> Argument:

@@ -14,7 +14,7 @@ from sqlglot import exp
 from lakeproof.commit.change import Command
 from lakeproof.errors import InvalidInput
 from lakeproof.sql.expressions import SOURCE, TARGET, Column, Constant, Node, Unknown
-from lakeproof.sql.job_statements import Clause, JobStatement, SourceRows, nodes_of
+from lakeproof.sql.job_statements import JobStatement, SourceRows, WhenClause, nodes_of
 from lakeproof.sql.kinds import comparable, converted
 from lakeproof.sql.literals import literal
 from lakeproof.sql.predicates import parsed_expression
@@ -321,7 +321,7 @@ class _Reader:
         relation = Relation(SOURCE, alias.name.lower() if alias is not None else "", "", columns, listed=True)
         return relation, tuple(rows)
 
-    def clause(self, node: exp.When, target: Relation, source: Relation) -> Clause:
+    def clause(self, node: exp.When, target: Relation, source: Relation) -> WhenClause:
         unmatched = "not matched by source" if node.args.get("source") else "not matched"
         when = "matched" if node.args["matched"] else unmatched
         scope = {"not matched": [source], "not matched by source": [target]}.get(when, [target, source])
@@ -332,24 +332,24 @@ class _Reader:
         finally:
             self.names.scopes = [[target, source]]
 
-    def _then(self, then: exp.Expr, when: str, condition: Node, target: Relation, source: Relation) -> Clause:
+    def _then(self, then: exp.Expr, when: str, condition: Node, target: Relation, source: Relation) -> WhenClause:
         if isinstance(then, exp.Update):
             star = any(isinstance(one, exp.Star) for one in then.expressions) or not then.expressions
             sets = self.star(target, source) if star else self.sets(then.expressions, target)
-            return Clause(when, "update", condition, sets)
+            return WhenClause(when, "update", condition, sets)
         if isinstance(then, exp.Insert):
             if isinstance(then.this, exp.Star) or then.expression is None:
-                return Clause(when, "insert", condition, self.star(target, source))
+                return WhenClause(when, "insert", condition, self.star(target, source))
             named = [self.known(one.name, target.table) for one in then.this.expressions] if then.this else []
             named = named or list(self.tables[target.table].values())
             given = then.expression.expressions
             if len(named) != len(given):
                 raise InvalidInput(f"INSERT names {len(named)} columns and gives {len(given)} values")
             pairs = zip(named, given, strict=True)
-            return Clause(
+            return WhenClause(
                 when, "insert", condition, tuple((name, self.fitted(one, kind)) for (name, kind), one in pairs)
             )
-        return Clause(when, "delete", condition)
+        return WhenClause(when, "delete", condition)
 
     def star(self, target: Relation, source: Relation) -> tuple[tuple[str, Node], ...]:
         """Every column of the target from the source's column of that name."""

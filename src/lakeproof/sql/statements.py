@@ -7,7 +7,7 @@ from typing import NamedTuple
 Literal = str | int | float | bool | None
 
 
-class Column(NamedTuple):
+class ColumnDefinition(NamedTuple):
     """A column of CREATE TABLE or ALTER TABLE; the type is SQL text."""
 
     name: str
@@ -16,7 +16,7 @@ class Column(NamedTuple):
     comment: str | None = None
 
 
-class PartitionField(NamedTuple):
+class PartitionTransform(NamedTuple):
     """A column under a transform, spelled as Iceberg does: `identity`, `bucket[16]`, `truncate[4]`, `day`, …"""
 
     column: str
@@ -29,10 +29,10 @@ class CreateTable(NamedTuple):
 
     table: str
     text: str
-    columns: tuple[Column, ...] = ()
+    columns: tuple[ColumnDefinition, ...] = ()
     provider: str = ""
     options: tuple[tuple[str, str], ...] = ()
-    partitions: tuple[PartitionField, ...] = ()
+    partitions: tuple[PartitionTransform, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
     location: str | None = None
     comment: str | None = None
@@ -56,7 +56,7 @@ class InsertDirectory(NamedTuple):
     text: str
 
 
-class Query(NamedTuple):
+class QueryStatement(NamedTuple):
     """Anything that gives rows."""
 
     text: str
@@ -76,22 +76,22 @@ class RowLevel(NamedTuple):
     text: str
 
 
-class AddColumn(NamedTuple):
+class AddColumnClause(NamedTuple):
     """A new column, last unless placed."""
 
-    column: Column
+    column: ColumnDefinition
     first: bool = False
     after: str | None = None
 
 
-class RenameColumn(NamedTuple):
+class RenameColumnClause(NamedTuple):
     """A column has another name."""
 
     name: str
     new_name: str
 
 
-class DropColumn(NamedTuple):
+class DropColumnClause(NamedTuple):
     """A column is gone."""
 
     name: str
@@ -129,13 +129,13 @@ class RenameTable(NamedTuple):
 class AddPartitionField(NamedTuple):
     """New files are partitioned by one more field."""
 
-    field: PartitionField
+    field: PartitionTransform
 
 
 class DropPartitionField(NamedTuple):
     """New files are partitioned by one field less."""
 
-    field: PartitionField
+    field: PartitionTransform
 
 
 class CreateRef(NamedTuple):
@@ -156,9 +156,9 @@ class DropRef(NamedTuple):
 
 
 Change = (
-    AddColumn
-    | RenameColumn
-    | DropColumn
+    AddColumnClause
+    | RenameColumnClause
+    | DropColumnClause
     | AlterColumn
     | SetProperties
     | UnsetProperties
@@ -217,7 +217,7 @@ class Argument(NamedTuple):
     name: str | None = None
 
 
-class Call(NamedTuple):
+class ProcedureCall(NamedTuple):
     """CALL system.procedure(…)."""
 
     procedure: str
@@ -243,7 +243,7 @@ Statement = (
     CreateTable
     | Insert
     | InsertDirectory
-    | Query
+    | QueryStatement
     | AsOf
     | RowLevel
     | Alter
@@ -251,7 +251,7 @@ Statement = (
     | Truncate
     | Describe
     | Show
-    | Call
+    | ProcedureCall
     | Explain
     | Other
 )

@@ -135,7 +135,7 @@ def simultaneous(patch: pytest.MonkeyPatch) -> None:
             row = old(self, row, [(name, value)], {**bound, "t": row}, tables)
         return row
 
-    around(patch, meaning.Meaning, "_set", change)
+    around(patch, meaning.StatementRun, "_set", change)
 
 
 @planted
@@ -162,13 +162,13 @@ def by_source(patch: pytest.MonkeyPatch) -> None:
     def change(old: Any, self: Any, when: str, *given: Any) -> Any:
         return None if when == "not matched by source" else old(self, when, *given)
 
-    around(patch, meaning.Meaning, "_first", change)
+    around(patch, meaning.StatementRun, "_first", change)
 
 
 @planted
 def static_partition(patch: pytest.MonkeyPatch) -> None:
     """INSERT OVERWRITE of a partition replaces the whole table."""
-    patch.setattr(meaning.Meaning, "_replaced", lambda self, row, added: True)
+    patch.setattr(meaning.StatementRun, "_replaced", lambda self, row, added: True)
     patch.setattr(meaning, "partition_filter", lambda made: ALWAYS)
 
 

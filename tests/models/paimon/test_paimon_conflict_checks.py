@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from lakeproof.models.paimon import conflict_checks as checks
 from lakeproof.models.paimon.conflict_checks import JAVA, PYPAIMON, first_conflict
-from lakeproof.models.paimon.world import Bucket, DataFile, Rewrite, Row, file_id, file_name
+from lakeproof.models.paimon.world import Bucket, LevelFile, Rewrite, Row, file_id, file_name
 
 JACK, SARAH = Row(0, "+I", "jack", "red", "A"), Row(1, "+I", "sarah", "blue", "A")
 D1, D2, L1 = file_id(1, 0), file_id(2, 0), file_id(1, 1)
-FLUSHED = DataFile(D2, 0, (JACK,))
-LEVEL_1 = DataFile(L1, 1, (JACK, SARAH))
+FLUSHED = LevelFile(D2, 0, (JACK,))
+LEVEL_1 = LevelFile(L1, 1, (JACK, SARAH))
 HEAD = Bucket((LEVEL_1, FLUSHED))
 
 
@@ -42,7 +42,7 @@ def test_files_of_one_level_must_not_overlap() -> None:
 
 
 def test_files_of_one_level_may_lie_side_by_side() -> None:
-    head = Bucket((DataFile(L1, 1, (JACK,)), FLUSHED))
+    head = Bucket((LevelFile(L1, 1, (JACK,)), FLUSHED))
     assert checks.lsm_conflict(rewrite((D2, 0), rows=(SARAH,)), head) is None
 
 

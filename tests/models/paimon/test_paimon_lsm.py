@@ -7,7 +7,7 @@ import pytest
 from lakeproof.models.paimon.bounds import Setup
 from lakeproof.models.paimon.lsm import compact_level, compact_unit, highest_sequence, read, universal_units
 from lakeproof.models.paimon.parameters import setup_from
-from lakeproof.models.paimon.world import Bucket, DataFile, Row, Vectors
+from lakeproof.models.paimon.world import Bucket, LevelFile, Row, Vectors
 
 RED, BLUE = Row(0, "+I", "jack", "red", "A"), Row(1, "+U", "jack", "blue", "A")
 GONE = Row(2, "-D", "jack", "", "")
@@ -20,7 +20,7 @@ def setup(**more: str) -> Setup:
 
 
 def bucket(*files: tuple[int, int, tuple[Row, ...]], vectors: Vectors = ()) -> Bucket:
-    return Bucket(tuple(DataFile(*file) for file in files), vectors)
+    return Bucket(tuple(LevelFile(*file) for file in files), vectors)
 
 
 def test_a_read_takes_the_highest_sequence_number_of_all_levels() -> None:

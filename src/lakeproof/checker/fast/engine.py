@@ -31,11 +31,11 @@ from lakeproof.checker.fast.jit import I64, U64
 from lakeproof.checker.fast.judge import Judge
 from lakeproof.checker.fast.layout import Layout
 from lakeproof.checker.fast.memo import Memo
-from lakeproof.checker.fast.sorted_runs import Run, add_run, unique
+from lakeproof.checker.fast.sorted_runs import SortedRun, add_run, unique
 from lakeproof.checker.limits import Watch
 from lakeproof.checker.readable import Successors
 from lakeproof.checker.tables import State
-from lakeproof.checker.verdicts.ledger import Finding
+from lakeproof.checker.verdicts.ledger import PropertyHit
 
 PARTITION_BITS = 6
 PARTITIONS = 1 << PARTITION_BITS
@@ -49,7 +49,7 @@ class Level(NamedTuple):
     """All states of one depth, encoded, in the layout of their time."""
 
     layout: Layout
-    runs: list[Run]
+    runs: list[SortedRun]
 
 
 class Worker:
@@ -88,7 +88,7 @@ class Search:
         self.layout = Layout(self.memo.widths())
         self.workers = [Worker(buffer) for _ in range(workers or min(2, os.cpu_count() or 1))]
         self.narrow = narrow
-        self.visited: list[list[Run]] = [[] for _ in range(PARTITIONS)]
+        self.visited: list[list[SortedRun]] = [[] for _ in range(PARTITIONS)]
         self.levels: list[Level] = []
         self.front = np.empty(0, np.uint64)
         self.states = self.transitions = self.terminals = 0
@@ -97,7 +97,7 @@ class Search:
     def run(self, watch: Watch, judge: Judge) -> str:
         """Search until everything is visited or something cuts; what cut it."""
         front = np.array([self.layout.pack(self.memo.fields(self.tables.initial()))], np.uint64)
-        first = Run.of(front)
+        first = SortedRun.of(front)
         worker = self.workers[0]
         worker.out[0] = front[0]
         scatter(worker.out, 1, self.layout.shifts[0], PARTITION_BITS, worker.sorted, worker.first)
@@ -167,7 +167,7 @@ class Search:
         scatter(worker.out, worker.counts[N_OUT], layout.shifts[0], PARTITION_BITS, worker.sorted, worker.first)
         return reached
 
-    def sort_in(self, part: int, workers: list[Worker]) -> tuple[U64, Run] | None:
+    def sort_in(self, part: int, workers: list[Worker]) -> tuple[U64, SortedRun] | None:
         """The states of one partition that were never visited; they are visited now."""
         states = np.concatenate([worker.sorted[worker.first[part] : worker.first[part + 1]] for worker in workers])
         if not len(states):
@@ -179,7 +179,7 @@ class Search:
         if not count:
             return None
         states = states[:count].copy()
-        new = Run.of(states)
+        new = SortedRun.of(states)
         add_run(runs, new)
         return states, new
 
@@ -203,8 +203,8 @@ class Search:
         old, self.layout = self.layout, layout
         for states in alive:
             layout.rewritten(states, old)
-        self.visited = [[Run.of(layout.rewritten(run.states(), old)) for run in runs] for runs in self.visited]
-        runs = [Run.of(layout.rewritten(run.states(), old)) for run in self.levels[-1].runs]
+        self.visited = [[SortedRun.of(layout.rewritten(run.states(), old)) for run in runs] for runs in self.visited]
+        runs = [SortedRun.of(layout.rewritten(run.states(), old)) for run in self.levels[-1].runs]
         self.levels[-1] = Level(layout, runs)
 
     def visits(self) -> I64:
@@ -215,7 +215,7 @@ class Search:
             total[: len(part)] += part
         return total
 
-    def path_to(self, finding: Finding) -> list[State]:
+    def path_to(self, finding: PropertyHit) -> list[State]:
         """A shortest way from the initial state to what was found: back through the levels, one predecessor each."""
         depth = finding.depth - (finding.move is not None)
         fields = self.memo.fields(finding.state)

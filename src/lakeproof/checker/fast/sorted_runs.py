@@ -149,7 +149,7 @@ def merge(a: U8, b: U8, a_left: int, b_left: int, buffer: U8, keys: U64, places:
 
 
 @dataclass(frozen=True)
-class Run:
+class SortedRun:
     """A sorted set of states, never empty."""
 
     count: int
@@ -158,12 +158,12 @@ class Run:
     places: I64
 
     @staticmethod
-    def of(states: U64) -> Run:
+    def of(states: U64) -> SortedRun:
         """The run of these sorted distinct states."""
         keys, places = _index(len(states))
         buffer = np.empty(coded_size(states), np.uint8)
         encode(states, buffer, keys, places)
-        return Run(len(states), buffer, keys, places)
+        return SortedRun(len(states), buffer, keys, places)
 
     def states(self) -> U64:
         """All states, decoded."""
@@ -175,12 +175,12 @@ class Run:
         """Drop from the first `count` sorted states those of this run, in place; the number left."""
         return subtract(states, count, self.buffer, self.keys, self.places)
 
-    def merged(self, other: Run) -> Run:
+    def merged(self, other: SortedRun) -> SortedRun:
         """One run of both; they are disjoint."""
         keys, places = _index(self.count + other.count)
         buffer = np.empty(len(self.buffer) + len(other.buffer), np.uint8)  # differences only get smaller
         used = merge(self.buffer, other.buffer, self.count, other.count, buffer, keys, places)
-        return Run(self.count + other.count, buffer[:used].copy(), keys, places)
+        return SortedRun(self.count + other.count, buffer[:used].copy(), keys, places)
 
 
 def _index(count: int) -> tuple[U64, I64]:
@@ -188,7 +188,7 @@ def _index(count: int) -> tuple[U64, I64]:
     return np.empty(blocks, np.uint64), np.empty(blocks, np.int64)
 
 
-def add_run(runs: list[Run], new: Run) -> None:
+def add_run(runs: list[SortedRun], new: SortedRun) -> None:
     """Add to the runs of one set, merging so that each stays at least twice as large as the next."""
     runs.append(new)
     while len(runs) > 1 and runs[-2].count < 2 * runs[-1].count:

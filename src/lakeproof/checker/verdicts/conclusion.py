@@ -8,7 +8,7 @@ from typing import NamedTuple
 from lakeproof.checker.limits import Watch, peak_memory_mb
 from lakeproof.checker.model import Model, Property
 from lakeproof.checker.readable import Counts, Exploration, Successors
-from lakeproof.checker.runs import Follower, Taken, start_of, taken
+from lakeproof.checker.runs import Follower, TakenStep, start_of, taken
 from lakeproof.checker.tables import Tables
 from lakeproof.checker.verdicts.ledger import Ledger, hit_by
 from lakeproof.checker.verdicts.liveness import Graph, Lasso, TooLarge, lasso_of
@@ -145,7 +145,7 @@ def _trace(searched: Searched, endless: Endless, name: str) -> Trace:
     return trace_of(model, _without_idle_steps(model, claim, run[: _needed(model, claim, run)]))
 
 
-def _needed(model: Model, claim: Property, run: list[Taken]) -> int:
+def _needed(model: Model, claim: Property, run: list[TakenStep]) -> int:
     """How many steps it takes until the property is hit: private steps taken at once may follow after that."""
     if claim.subject == "mark":
         return next(number for number, part in enumerate(run, 1) if claim.mark in part.outcome.marks)
@@ -159,13 +159,13 @@ def _needed(model: Model, claim: Property, run: list[Taken]) -> int:
     raise ModelError(f"{claim.name} is hit in the reduced space but not in the run behind it: {why}")
 
 
-def _without_idle_steps(model: Model, claim: Property, run: list[Taken]) -> list[Taken]:
+def _without_idle_steps(model: Model, claim: Property, run: list[TakenStep]) -> list[TakenStep]:
     """The run without private steps that their process makes no use of: it would have stood still just as well."""
     if claim.kind == "eventually" or claim.subject == "rest":
         return run
     used = {part.process: number for number, part in enumerate(run) if not part.step.private or part is run[-1]}
     kept = [part for number, part in enumerate(run) if number <= used.get(part.process, -1)]
-    world, again = start_of(model), list[Taken]()
+    world, again = start_of(model), list[TakenStep]()
     for part in kept:
         again.append(taken(model, world, part.process, part.step, part.outcome))
         world = again[-1].world

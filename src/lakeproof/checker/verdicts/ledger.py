@@ -12,7 +12,7 @@ from lakeproof.checker.model import Property
 from lakeproof.checker.tables import State, Tables
 
 
-class Finding(NamedTuple):
+class PropertyHit(NamedTuple):
     """Where a property was hit first."""
 
     depth: int  # transitions from the initial state
@@ -27,7 +27,7 @@ class Ledger:
     def __init__(self, tables: Tables) -> None:
         self.tables, self.model = tables, tables.model
         self.claims = self.model.claims()
-        self.found: dict[str, Finding] = {}
+        self.found: dict[str, PropertyHit] = {}
         self._of_shared = self._about("shared")
         self._of_each = self._about("each")
         self._of_all = self._about("all")
@@ -48,7 +48,7 @@ class Ledger:
         """Remember the first place of each."""
         for name in names:
             if name not in self.found:
-                self.found[name] = Finding(depth, state, move, by)
+                self.found[name] = PropertyHit(depth, state, move, by)
 
     def of_shared(self, shared: int) -> tuple[str, ...]:
         """Properties that this shared value hits."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, NamedTuple
 
 from lakeproof.checker.model import Model, caption_of
-from lakeproof.checker.runs import MoveName, Taken, World, follow, start_of
+from lakeproof.checker.runs import MoveName, TakenStep, World, follow, start_of
 from lakeproof.errors import InvalidInput
 
 NOTHING = object()  # a place that is not there, in a difference
@@ -74,7 +74,7 @@ class Trace:
         return [step.to_json() for step in self.steps]
 
 
-def trace_of(model: Model, run: list[Taken], loop_start: int | None = None) -> Trace:
+def trace_of(model: Model, run: list[TakenStep], loop_start: int | None = None) -> Trace:
     """The trace of a real run."""
     before = initial = described(model, start_of(model))
     steps = []

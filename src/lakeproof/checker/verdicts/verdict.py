@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from lakeproof.checker.model import NOT_SAID, Bounds
+from lakeproof.checker.model import NOT_SAID, SearchBounds
 from lakeproof.checker.verdicts.trace import Trace
 
 Word = Literal["holds", "violated", "unknown"]
@@ -98,7 +98,7 @@ class Verdict:
     notes: tuple[str, ...] = field(default=())
     seconds_in: Mapping[str, float] = field(default_factory=dict)  # of the fast engine: expand, dedup, model
     more: Mapping[str, Any] = field(default_factory=dict)
-    bounds: Bounds = NOT_SAID
+    bounds: SearchBounds = NOT_SAID
 
     def __repr__(self) -> str:
         first = self.first_violation

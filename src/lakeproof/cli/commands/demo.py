@@ -14,7 +14,7 @@ from lakeproof.commit import POLICIES, Policy
 from lakeproof.models.catalog import iceberg_subject, with_told_traces
 from lakeproof.report import page
 from lakeproof.scenarios.against_checks import AgainstChecks
-from lakeproof.scenarios.text import Scenario, Step, parse
+from lakeproof.scenarios.text import Scenario, ScenarioStep, parse
 from lakeproof.spark import lake, walkthrough
 from lakeproof.spark.jvm.session import build_session
 
@@ -78,7 +78,7 @@ def commits(scenario: Scenario, policy: Policy) -> list[str]:
     said: dict[str, str] = {}
     lines = []
     for step in scenario.steps:
-        if not isinstance(step, Step):
+        if not isinstance(step, ScenarioStep):
             continue
         outcome = runner.step(step)
         if step.verb == "scan":
@@ -89,7 +89,7 @@ def commits(scenario: Scenario, policy: Policy) -> list[str]:
     return lines
 
 
-def worded(step: Step, outcome: str) -> str:
+def worded(step: ScenarioStep, outcome: str) -> str:
     """An outcome for people."""
     return {"ok": "commits", "ok re-run": "runs again from the head, commits"}.get(outcome, outcome)
 

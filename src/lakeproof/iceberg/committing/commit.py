@@ -51,7 +51,7 @@ class Committed(NamedTuple):
     retries: int
 
 
-class Seen(NamedTuple):
+class SeenHead(NamedTuple):
     """What validation looks at: the change with what is known of its files, the unseen snapshots and one of them that
     was expired (`None`: none was), the table's shape, and the head as far as a check asks for it."""
 
@@ -62,7 +62,7 @@ class Seen(NamedTuple):
     head: TableState | None = None
 
 
-class Taken(NamedTuple):
+class TakenNumber(NamedTuple):
     """The sequence number that the last request asked for, the last one given away, and those that can be seen."""
 
     asked: int
@@ -83,8 +83,8 @@ class Access(Protocol):
     change: TableChange
 
     def refresh(self) -> None: ...
-    def seen(self, checks: CheckList) -> Seen: ...
-    def taken(self) -> Taken: ...
+    def seen(self, checks: CheckList) -> SeenHead: ...
+    def taken(self) -> TakenNumber: ...
     def write(self, answer: Commit | CommitWith, written: Hook) -> None: ...
     def swap(self) -> None: ...
     def has_moved(self) -> bool: ...

@@ -39,7 +39,7 @@ class NewFiles(NamedTuple):
 NO_FILES = NewFiles()
 
 
-class Base(NamedTuple):
+class BaseSnapshot(NamedTuple):
     """What a change is put on: the newest table and the head of the branch (`None`: it is empty)."""
 
     table: Table
@@ -67,7 +67,7 @@ def described_deletes(change: TableChange, files: NewFiles) -> tuple[DeleteFile,
 
 
 def physical_change(
-    base: Base,
+    base: BaseSnapshot,
     wanted: Wanted,
     answer: Commit | CommitWith,
     shape: TableShape,
@@ -103,7 +103,7 @@ def _age(made: WindowSnapshot, format_version: int) -> int | None:
 
 
 def head_state(
-    base: Base, change: TableChange, *, also: tuple[str, ...] = (), columns: Sequence[str] = ()
+    base: BaseSnapshot, change: TableChange, *, also: tuple[str, ...] = (), columns: Sequence[str] = ()
 ) -> TableState:
     """The live files of the head that this change can concern: all of them if delete files may age out with it.
 
@@ -132,7 +132,7 @@ def head_state(
     )
 
 
-def with_ranges(base: Base, change: TableChange, window: Sequence[WindowSnapshot]) -> TableChange:
+def with_ranges(base: BaseSnapshot, change: TableChange, window: Sequence[WindowSnapshot]) -> TableChange:
     """The change, whose removed files say the ranges of those columns that equality deletes of others name."""
     named = (column for each in window for file in each.added_delete_files for column in file.equality_columns)
     columns = tuple(dict.fromkeys(column for column in named if not column.startswith("#")))

@@ -93,7 +93,7 @@ def _pointer(catalog: SqlCatalog, name: Identifier) -> str | None:
     raise AssertionError("unreachable")
 
 
-class Staged(NamedTuple):
+class StagedSwap(NamedTuple):
     """A request that can be sent: the snapshot, and for SQL catalogs the metadata file to which the row shall point."""
 
     snapshot: Snapshot
@@ -103,19 +103,19 @@ class Staged(NamedTuple):
     location: str = ""
 
 
-def stage(table: Table, snapshot: Snapshot, branch: str, head_id: int | None, written: list[str]) -> Staged:
+def stage(table: Table, snapshot: Snapshot, branch: str, head_id: int | None, written: list[str]) -> StagedSwap:
     """The request that makes the snapshot the branch's head; a metadata file of it is noted in `written`."""
     if not isinstance(table.catalog, SqlCatalog):
-        return Staged(snapshot, branch, head_id)
+        return StagedSwap(snapshot, branch, head_id)
     metadata = with_snapshot(table, snapshot, branch)
     version = metadata_version(table.metadata_location) + 1
     location = table.location_provider().new_table_metadata_file_location(version)
     written.append(location)
     ToOutputFile.table_metadata(metadata, table.io.new_output(location))
-    return Staged(snapshot, branch, head_id, metadata, location)
+    return StagedSwap(snapshot, branch, head_id, metadata, location)
 
 
-def swap(table: Table, staged: Staged) -> Table:
+def swap(table: Table, staged: StagedSwap) -> Table:
     """The table with the snapshot as the branch's head.
 
     `CommitRejected`: somebody was faster, and this request will never do anything. `InvalidInput`: the catalog turned
@@ -166,7 +166,7 @@ def _ref(metadata: TableMetadata, snapshot: Snapshot, branch: str) -> SnapshotRe
     return SnapshotRef.model_validate({"snapshot-id": snapshot.snapshot_id, "type": SnapshotRefType.BRANCH})
 
 
-def _swap_row(table: Table, catalog: SqlCatalog, staged: Staged, place: str) -> Table:
+def _swap_row(table: Table, catalog: SqlCatalog, staged: StagedSwap, place: str) -> Table:
     metadata, location = staged.metadata, staged.location
     assert metadata is not None
     values = {"new_location": location, "old_location": table.metadata_location}

@@ -19,18 +19,18 @@ from lakeproof.format import TableShape
 from lakeproof.iceberg.committing.commit import (
     METADATA_WRITTEN,
     Hook,
-    Seen,
-    Taken,
+    SeenHead,
+    TakenNumber,
 )
 from lakeproof.iceberg.committing.physical import (
-    Base,
+    BaseSnapshot,
     Wanted,
     described_deletes,
     head_state,
     physical_change,
     with_ranges,
 )
-from lakeproof.iceberg.committing.pointer import Staged, refreshed, stage, swap
+from lakeproof.iceberg.committing.pointer import StagedSwap, refreshed, stage, swap
 from lakeproof.iceberg.committing.produce import Producer
 from lakeproof.iceberg.committing.summary import RETRIES, own_snapshot
 from lakeproof.iceberg.committing.values import data_file_value, shape_of
@@ -52,7 +52,7 @@ class _Try(NamedTuple):
 
     producer: Producer
     others: list[str]
-    staged: list[Staged]
+    staged: list[StagedSwap]
 
 
 class TableAccess:
@@ -77,9 +77,9 @@ class TableAccess:
         return None if self.head is None else self.head.snapshot_id
 
     @property
-    def base(self) -> Base:
+    def base(self) -> BaseSnapshot:
         """What a try is written on."""
-        return Base(self.table, self.head, self.cache)
+        return BaseSnapshot(self.table, self.head, self.cache)
 
     def refresh(self) -> None:
         """Load the newest metadata and the head of the branch."""
@@ -95,7 +95,7 @@ class TableAccess:
                 raise InvalidInput(f"there is no branch `{self.branch}`", place=place, hint="create it first")
             self.heads = before, self.head_id
 
-    def seen(self, checks: CheckList) -> Seen:
+    def seen(self, checks: CheckList) -> SeenHead:
         """The unseen snapshots and what else the checks ask for; a window that was expired meanwhile has a hole."""
         change = self.change
         with spoken(f"table {self.name}"):
@@ -109,19 +109,19 @@ class TableAccess:
             if checks.rows:
                 window = tuple(with_rows(self.table, each, change.conflict_filter, self.shape) for each in window)
             head = head_state(self.base, change) if checks.head else None
-            return Seen(with_ranges(self.base, change, window), window, missing, self.shape, head)
+            return SeenHead(with_ranges(self.base, change, window), window, missing, self.shape, head)
 
-    def taken(self) -> Taken:
+    def taken(self) -> TakenNumber:
         """What became of the sequence number that the last request asked for."""
         sent = [each.staged[0].snapshot for each in self.tries if each.staged][-1]
         metadata = self.table.metadata
         if metadata.format_version > 1:
             numbers = {each.sequence_number or 0 for each in metadata.snapshots}
-            return Taken(sent.sequence_number or 0, metadata.next_sequence_number() - 1, numbers)
+            return TakenNumber(sent.sequence_number or 0, metadata.next_sequence_number() - 1, numbers)
         # Format version 1 counts nothing: one more snapshot on the unbroken line from the expected head is as good.
         before, now = self.heads
         since = unseen_snapshots(self.table, scan_snapshot=before, head_snapshot=now)
-        return Taken(1, int(now != before), {1} if since.missing is None else ())
+        return TakenNumber(1, int(now != before), {1} if since.missing is None else ())
 
     def write(self, answer: Commit | CommitWith, written: Hook) -> None:
         """Write a new try; `written` hears when its manifests are there, before the request is made ready."""

@@ -21,7 +21,7 @@ from lakeproof.iceberg.predicates import from_filter
 from lakeproof.iceberg.reading.planning import plan
 
 
-class Options(NamedTuple):
+class CommitOptions(NamedTuple):
     """What every commit may be told: its command id, branch, summary entries, and who watches its phases."""
 
     command_id: str = ""
@@ -30,15 +30,15 @@ class Options(NamedTuple):
     on_phase: Hook = no_hook
 
 
-DEFAULTS = Options()
+DEFAULTS = CommitOptions()
 
 
-def append(table: Table, files: Sequence[IcebergFile], options: Options = DEFAULTS) -> Committed:
+def append(table: Table, files: Sequence[IcebergFile], options: CommitOptions = DEFAULTS) -> Committed:
     """One snapshot that adds the files; it never conflicts."""
     return _commit(table, TableChange(Command.INSERT), files, options)
 
 
-def overwrite_partitions(table: Table, files: Sequence[IcebergFile], options: Options = DEFAULTS) -> Committed:
+def overwrite_partitions(table: Table, files: Sequence[IcebergFile], options: CommitOptions = DEFAULTS) -> Committed:
     """One snapshot in which the files' partitions hold these files alone (dynamic overwrite).
 
     Whatever is in those partitions at the moment of the commit is replaced, also what others added meanwhile: the
@@ -55,7 +55,7 @@ def overwrite_partitions(table: Table, files: Sequence[IcebergFile], options: Op
 
 
 def overwrite_where(
-    table: Table, row_filter: Expression, files: Sequence[IcebergFile], options: Options = DEFAULTS
+    table: Table, row_filter: Expression, files: Sequence[IcebergFile], options: CommitOptions = DEFAULTS
 ) -> Committed:
     """One snapshot in which the rows that match are replaced by the files; `ALWAYS` replaces the whole table.
 
@@ -75,7 +75,7 @@ def overwrite_where(
     return _commit(table, change, files, options)
 
 
-def delete_where(table: Table, row_filter: Expression, options: Options = DEFAULTS) -> Committed:
+def delete_where(table: Table, row_filter: Expression, options: CommitOptions = DEFAULTS) -> Committed:
     """One snapshot without the rows that match, if they are whole files (see `whole_files`)."""
     row_filter = _bound(table, row_filter)
     _require_whole_files(table, row_filter, options.branch)
@@ -111,7 +111,7 @@ def mode_of(table: Table, command: str) -> Mode:
     return Mode(table.properties.get(f"write.{command.lower()}.mode", "copy-on-write"))
 
 
-def _commit(table: Table, change: TableChange, files: Sequence[IcebergFile], options: Options) -> Committed:
+def _commit(table: Table, change: TableChange, files: Sequence[IcebergFile], options: CommitOptions) -> Committed:
     ref = table.metadata.refs.get(options.branch)
     change = change._replace(
         command_id=options.command_id or str(uuid.uuid4()),

@@ -45,7 +45,7 @@ class Candidates(NamedTuple):
     partition: np.ndarray[Any, np.dtype[np.int64]]
 
 
-class Deletes(NamedTuple):
+class LiveDeletes(NamedTuple):
     """Live delete files: as `Candidates`, with whom they name (`None`: any), and whether they are global.
 
     `may_hold` masks the data files that can hold a value of an equality delete; `None`: of a position delete.
@@ -59,7 +59,7 @@ class Deletes(NamedTuple):
     may_hold: list[Mask | None]
 
 
-def match_delete_files(data: Candidates, deletes: Deletes) -> pa.Array:
+def match_delete_files(data: Candidates, deletes: LiveDeletes) -> pa.Array:
     """For each data file the numbers of the delete files that apply to it, ascending, as a list array."""
     where = {path: row for row, path in enumerate(data.path)} if any(deletes.referenced) else {}
     by_partition: dict[int, Any] = {}
@@ -113,7 +113,7 @@ def matched(
     no_fields = [not specs[each.spec_id].fields for each in deletes for _ in each.rows]
     return match_delete_files(
         Candidates(paths, np.concatenate([*seqs, []]).astype(np.int64), np.concatenate([*data_partition, []])),
-        Deletes(
+        LiveDeletes(
             seq=delete_files["data_sequence_number"].to_pylist(),
             partition=[int(number) for part in delete_partition for number in part],
             referenced=delete_files["referenced_file"].to_pylist(),

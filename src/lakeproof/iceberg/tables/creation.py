@@ -42,23 +42,23 @@ from lakeproof.iceberg.tables.tables import described
 MOST_REQUESTS = 20
 
 
-class Staged(NamedTuple):
+class StagedTable(NamedTuple):
     """A table that nobody sees yet, and what the catalog will be told of it."""
 
     table: Table
     updates: tuple[TableUpdate, ...]
 
 
-def stage_table(catalog: Catalog, name: str, schema: Schema, **more: Any) -> Staged:
+def stage_table(catalog: Catalog, name: str, schema: Schema, **more: Any) -> StagedTable:
     """The table as `create_table` would make it; files may be written for it, and nobody finds it."""
     told = described(catalog, name, schema, **more)
     with spoken(f"table {name}"):
         transaction = catalog.create_table_transaction(**told)
-    return Staged(*staged_by(transaction))
+    return StagedTable(*staged_by(transaction))
 
 
 def publish(
-    staged: Staged,
+    staged: StagedTable,
     files: Sequence[DataFile],
     *,
     properties: Mapping[str, str] | None = None,
@@ -89,7 +89,7 @@ def publish(
     return made
 
 
-def abandon(staged: Staged) -> None:
+def abandon(staged: StagedTable) -> None:
     """Give back the folder of a table that was not made; one that holds a file stays."""
     location = staged.table.location()
     if location.startswith("file://"):

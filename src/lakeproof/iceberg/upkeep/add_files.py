@@ -36,7 +36,7 @@ from lakeproof.errors import InvalidInput
 from lakeproof.filters.decimals import divided, scaled
 from lakeproof.iceberg.committing.commit import Committed
 from lakeproof.iceberg.committing.footers import FooterReader, WrittenFile, data_files_from_footers
-from lakeproof.iceberg.committing.whole_file_commits import DEFAULTS, Options, append
+from lakeproof.iceberg.committing.whole_file_commits import DEFAULTS, CommitOptions, append
 from lakeproof.iceberg.failures import spoken
 from lakeproof.iceberg.reading.planning import plan
 from lakeproof.iceberg.tables.evolution import alter_properties
@@ -45,7 +45,9 @@ NAME_MAPPING = "schema.name-mapping.default"
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 
-def add_files(table: Table, paths: Iterable[str], options: Options = DEFAULTS, *, time_zone: str = "UTC") -> Committed:
+def add_files(
+    table: Table, paths: Iterable[str], options: CommitOptions = DEFAULTS, *, time_zone: str = "UTC"
+) -> Committed:
     """One snapshot that adopts the Parquet files at these paths; a folder means every Parquet file below it.
 
     `time_zone` is the one in which a folder's name tells an instant.

@@ -19,7 +19,7 @@ from lakeproof.iceberg.committing.table_commits import go_through
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache
 
 
-class Rewritten(NamedTuple):
+class RewrittenManifests(NamedTuple):
     """The table after it, and how many manifests became how many."""
 
     table: Table
@@ -27,17 +27,17 @@ class Rewritten(NamedTuple):
     added: int
 
 
-def rewrite_manifests(table: Table, *, cache: ManifestCache | None = None) -> Rewritten:
+def rewrite_manifests(table: Table, *, cache: ManifestCache | None = None) -> RewrittenManifests:
     """One snapshot of operation `replace` whose data manifests are clustered by partition."""
     head = table.current_snapshot()
     change = TableChange(Command.REWRITE, scan_snapshot=None if head is None else head.snapshot_id)
     if head is None:
-        return Rewritten(table, 0, 0)
+        return RewrittenManifests(table, 0, 0)
     access = _Clustering(table, Wanted(change, NO_FILES, LAKEPROOF, {}), cache=cache)
     calls = TableCalls(access, LAKEPROOF, check_list(()), no_hook, reruns_left=False)
     done = go_through(calls, table.properties)
     assert isinstance(done, Committed)  # nothing is asked, so nothing is refused
-    return Rewritten(done.table, access.rewritten, access.added)
+    return RewrittenManifests(done.table, access.rewritten, access.added)
 
 
 class _Clustering(TableAccess):

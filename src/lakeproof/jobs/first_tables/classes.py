@@ -17,7 +17,7 @@ from lakeproof.format import Row, TableShape, Value
 from lakeproof.jobs.evaluating import Evaluator
 from lakeproof.jobs.first_tables.witnesses import Witnesses
 from lakeproof.jobs.hidden import TRUTHS, Columns, Hidden, HiddenColumn
-from lakeproof.jobs.meaning import Meaning
+from lakeproof.jobs.meaning import StatementRun
 from lakeproof.jobs.reading import JobTable
 from lakeproof.sql.expressions import RUN, SOURCE, TARGET, Call, Column, Constant, Node, Subquery, columns_in, walk
 from lakeproof.sql.job_statements import JobStatement, nodes_of
@@ -175,7 +175,7 @@ class Look:
         table: JobTable,
         columns: Columns,
         watching: Watching,
-        runs: Sequence[Sequence[Meaning]],
+        runs: Sequence[Sequence[StatementRun]],
     ) -> None:
         self.table, self.columns = table, columns
         self.seen = list(watching.of.get(table.name, {}).values())
@@ -198,7 +198,7 @@ class Look:
             self.known[key] = self.numbers.setdefault((depth, now, where, later), len(self.numbers))
         return self.known[key]
 
-    def after(self, run: Meaning, row: Row, depth: int) -> object:
+    def after(self, run: StatementRun, row: Row, depth: int) -> object:
         """What a run makes of a row that is alone in its table."""
         done = run.effect([self.columns.packed(self.table.name, row)])
         if not done.changed and not done.added:
@@ -221,9 +221,11 @@ def classes_of(table: JobTable, witnesses: Witnesses, hidden: Sequence[HiddenCol
     return Classes(tuple(tuple(members) for members in found.values()), len(rows) > MOST_ROWS)
 
 
-def different_runs(runs: Sequence[Meaning], classes: Mapping[str, Classes], looks: Mapping[str, Look]) -> list[Meaning]:
+def different_runs(
+    runs: Sequence[StatementRun], classes: Mapping[str, Classes], looks: Mapping[str, Look]
+) -> list[StatementRun]:
     """The runs of a statement that do not all do the same to every row."""
-    found: dict[object, Meaning] = {}
+    found: dict[object, StatementRun] = {}
     for run in runs:
         if reads_other_rows(run.of.made):
             return list(runs)
@@ -233,7 +235,7 @@ def different_runs(runs: Sequence[Meaning], classes: Mapping[str, Classes], look
     return list(found.values())
 
 
-def _empty(run: Meaning, look: Look) -> object:
+def _empty(run: StatementRun, look: Look) -> object:
     """What a run adds to an empty table."""
     return tuple(look._other(row, 1) for row in run.effect(()).added)
 

@@ -31,7 +31,7 @@ _COMPARISONS = ("=", "!=", "<=>", *_ORDERED)
 
 
 @dataclass
-class Group:
+class ColumnGroup:
     """Columns that share their values."""
 
     constants: dict[Any, None] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Witnesses:
         self.parent: dict[Key, Key] = {}
         self.asked: dict[Key, dict[Node, None]] = {}  # conditions on one column and constants
         self.exactly: set[Key] = set()  # columns whose very values matter: compared with others, copied on, partitions
-        self.groups: dict[Key, Group] = {}
+        self.groups: dict[Key, ColumnGroup] = {}
         for number, statement in enumerate(statements):
             _Reader(self, number, statement).read()
         for table, fields in partitions.items():
@@ -87,18 +87,18 @@ class Witnesses:
             key = self.parent[key]
         return key
 
-    def group(self, key: Key) -> Group:
+    def group(self, key: Key) -> ColumnGroup:
         """The group of a column."""
-        return self.groups.setdefault(self.find(key), Group())
+        return self.groups.setdefault(self.find(key), ColumnGroup())
 
     def join(self, one: Key, other: Key) -> None:
         """The two columns share their values."""
         left, right = self.find(one), self.find(other)
         if left == right:
             return
-        a, b = self.groups.pop(left, Group()), self.groups.pop(right, Group())
+        a, b = self.groups.pop(left, ColumnGroup()), self.groups.pop(right, ColumnGroup())
         self.parent[right] = left
-        self.groups[left] = Group(
+        self.groups[left] = ColumnGroup(
             {**a.constants, **b.constants},
             a.read or b.read,
             a.ordered or b.ordered,
@@ -271,7 +271,7 @@ class _Reader:
                     self.to.join(key, self.key(one))
 
 
-def _interchangeable(group: Group) -> bool:
+def _interchangeable(group: ColumnGroup) -> bool:
     """Whether two unnamed values with no constant between them are alike to every statement and partition."""
     plain = all(field.transform == "identity" for field in group.partitions)
     return not group.ordered_pairs and not group.shifts and plain

@@ -38,7 +38,7 @@ class Foreign(NamedTuple):
     brings: frozenset[object] = frozenset()
 
 
-class Found(NamedTuple):
+class ForeignOutcome(NamedTuple):
     """What a commit leads to: the new head, what others observe, how it is told, and the ids that it brings."""
 
     table: TableState
@@ -55,7 +55,7 @@ class Others:
     def __init__(self, setup: Setup) -> None:
         assert setup.anybody is not None
         self.setup, self.rows, self.ways = setup, setup.anybody.rows, setup.anybody.ways
-        self.known: dict[TableState, list[Found]] = {}
+        self.known: dict[TableState, list[ForeignOutcome]] = {}
 
     def __call__(self, shared: Shared, own: Own) -> Iterator[Outcome]:
         """Anybody else commits."""
@@ -70,17 +70,17 @@ class Others:
         if EXPIRY in self.ways and shared.table.data_files:
             yield Outcome(shared, own, Event(None), "expire snapshots", (f"somebody else: {EXPIRY}",))
 
-    def of(self, table: TableState) -> list[Found]:
+    def of(self, table: TableState) -> list[ForeignOutcome]:
         """Every commit on this head, each result once: computed once a table, whoever is under way."""
         if table not in self.known:
-            results: dict[object, Found] = {}
+            results: dict[object, ForeignOutcome] = {}
             for foreign in self.commits(table):
                 found = self.landed(table, foreign)
                 results.setdefault(found.label if self.setup.told else (found.table, found.event), found)
             self.known[table] = list(results.values())
         return self.known[table]
 
-    def landed(self, head: TableState, foreign: Foreign) -> Found:
+    def landed(self, head: TableState, foreign: Foreign) -> ForeignOutcome:
         """The head after a commit that nobody validated."""
         change, origins = foreign.written
         positions = () if change.rewrites else change.targets
@@ -93,7 +93,7 @@ class Others:
         new = landed(self.setup, head, table, snapshot, origins)
         label = f"{foreign.says} ({foreign.way})"
         log = logged_by(OTHERS, label, self.setup, snapshot, new) if self.setup.told else None
-        return Found(new.table, new.event, label, foreign.way, foreign.brings, log)
+        return ForeignOutcome(new.table, new.event, label, foreign.way, foreign.brings, log)
 
     def commits(self, table: TableState) -> Iterator[Foreign]:
         """What one commit can do to these rows, in each way."""

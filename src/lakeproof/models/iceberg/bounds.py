@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from lakeproof.checker.model import Bounds
+from lakeproof.checker.model import SearchBounds
 from lakeproof.commit.change import Isolation, Mode
 from lakeproof.commit.policy import Policy
 from lakeproof.commit.policy_text import named_policy
@@ -152,7 +152,7 @@ def configured(parameters: Mapping[str, str], policy: Policy) -> Configured:
     )
 
 
-def bounds_of(setup: Setup, writers: int, *, in_order: bool) -> Bounds:
+def bounds_of(setup: Setup, writers: int, *, in_order: bool) -> SearchBounds:
     """What a verdict on this set-up is about; `in_order`: each writer runs its own statements once."""
     sizes = {"writers": writers if setup.anybody is None else UNBOUNDED}
     if not in_order:
@@ -169,7 +169,7 @@ def bounds_of(setup: Setup, writers: int, *, in_order: bool) -> Bounds:
     tables = [f"tables of up to {len(ids)} {'ids' if len(ids) > 1 else 'id'}"] if ids and not in_order else []
     silent = [] if setup.measure else ["whether a refusal was needed (measure-aborts=true asks it)"]
     silent += ["whether a writer comes to rest: whoever never stops may win every swap"] if setup.endless else []
-    return Bounds(tuple(n for n, size in sizes.items() if size == UNBOUNDED), (*fixed, *tables), tuple(silent))
+    return SearchBounds(tuple(n for n, size in sizes.items() if size == UNBOUNDED), (*fixed, *tables), tuple(silent))
 
 
 def _at_most(size: int, name: str) -> str:

@@ -230,7 +230,7 @@ def expire(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
 # ---------------------------------------------------------------- the protocol, in order
 
 
-class Part(NamedTuple):
+class ProtocolPart(NamedTuple):
     """One step of the protocol; it is there for writers of which `when` is true."""
 
     name: str
@@ -254,21 +254,23 @@ def _loses_answers(writer: Writer) -> bool:
 
 
 STEPS = (
-    Part("start", start),
-    Part("start compaction", start_compaction, _compacts),
-    Part("start delete rewrite", start_delete_rewrite, lambda writer: bool(writer.setup.max_delete_rewrites)),
-    Part("read", read, private=True),
-    Part("write", write, private=True),
-    Part("validate", validate_and_write_metadata, lambda writer: not writer.setup.fused, False, _takes_whole_files),
-    Part("swap", swap),
-    Part("refuse", refuse),
-    Part("finish", finish, lambda writer: _compacts(writer) or _loses_answers(writer)),
-    Part("look", look, _loses_answers),
-    Part("fail", fail, _loses_answers),
-    Part("arrive", arrive, _loses_answers),
-    Part("stop", stop, _loses_answers),
-    Part("crash", crash, lambda writer: bool(writer.setup.max_crashes)),
-    Part("expire", expire, lambda writer: bool(writer.setup.max_expiries)),
+    ProtocolPart("start", start),
+    ProtocolPart("start compaction", start_compaction, _compacts),
+    ProtocolPart("start delete rewrite", start_delete_rewrite, lambda writer: bool(writer.setup.max_delete_rewrites)),
+    ProtocolPart("read", read, private=True),
+    ProtocolPart("write", write, private=True),
+    ProtocolPart(
+        "validate", validate_and_write_metadata, lambda writer: not writer.setup.fused, False, _takes_whole_files
+    ),
+    ProtocolPart("swap", swap),
+    ProtocolPart("refuse", refuse),
+    ProtocolPart("finish", finish, lambda writer: _compacts(writer) or _loses_answers(writer)),
+    ProtocolPart("look", look, _loses_answers),
+    ProtocolPart("fail", fail, _loses_answers),
+    ProtocolPart("arrive", arrive, _loses_answers),
+    ProtocolPart("stop", stop, _loses_answers),
+    ProtocolPart("crash", crash, lambda writer: bool(writer.setup.max_crashes)),
+    ProtocolPart("expire", expire, lambda writer: bool(writer.setup.max_expiries)),
 )
 """The protocol of a writer. The order decides nothing but the order in which choices are tried and told."""
 

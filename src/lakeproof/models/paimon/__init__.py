@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from lakeproof.checker.model import Bounds, Model, Process
+from lakeproof.checker.model import Model, Process, SearchBounds
 from lakeproof.models.paimon.bounds import PARAMETERS, PRESETS, Setup
 from lakeproof.models.paimon.describe import describe
 from lakeproof.models.paimon.parameters import parameter_help, setup_from
@@ -37,7 +37,7 @@ def build(parameters: Mapping[str, str]) -> Model:
     )
 
 
-def bounds_of(setup: Setup) -> Bounds:
+def bounds_of(setup: Setup) -> SearchBounds:
     """What a verdict on this set-up is about."""
     sizes = {
         "writers": setup.num_writers,
@@ -47,7 +47,7 @@ def bounds_of(setup: Setup) -> Bounds:
         "keys": len(setup.keys),
         "buckets": setup.partitions * setup.buckets,
     }
-    return Bounds(bounded=tuple(f"{size} {name if size != 1 else name[:-1]}" for name, size in sizes.items()))
+    return SearchBounds(bounded=tuple(f"{size} {name if size != 1 else name[:-1]}" for name, size in sizes.items()))
 
 
 def processes(setup: Setup) -> tuple[Process, ...]:

@@ -12,8 +12,8 @@ from lakeproof.models.paimon.world import (
     Append,
     Base,
     Bucket,
-    DataFile,
     Expected,
+    LevelFile,
     Rewrite,
     Row,
     Shared,
@@ -65,12 +65,12 @@ def committed(setup: Setup, shared: Shared, work: Append | Rewrite, base: Base) 
 def changed(setup: Setup, work: Append | Rewrite, bucket: Bucket, stamp: int, lost: int) -> Bucket:
     """The bucket with this work in it; universal compaction writes no empty file."""
     if isinstance(work, Append):
-        new = DataFile(file_id(bucket.writes + 1, 0, lost), 0, (stamped(work.row, stamp),))
+        new = LevelFile(file_id(bucket.writes + 1, 0, lost), 0, (stamped(work.row, stamp),))
         return Bucket((*bucket.files, new), bucket.vectors, bucket.writes + 1)
     files = tuple(file for file in bucket.files if (file.id, file.level) not in work.removed)
     if work.rows or not setup.universal:
         rows = tuple(stamped(row, stamp) for row in work.rows)
-        new = DataFile(work.keeps_id or id_of(work, bucket, lost), work.level, rows)
+        new = LevelFile(work.keeps_id or id_of(work, bucket, lost), work.level, rows)
         files = tuple(sorted((*files, new)))
     vectors = bucket.vectors if work.vectors is None else work.vectors
     return Bucket(files, vectors, bucket.writes + (work.write is not None))

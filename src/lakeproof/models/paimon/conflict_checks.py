@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-from lakeproof.models.paimon.world import Bucket, DataFile, Rewrite, file_name
+from lakeproof.models.paimon.world import Bucket, LevelFile, Rewrite, file_name
 
 Check = Callable[[Rewrite, Bucket], str | None]
 
@@ -36,11 +36,11 @@ def lsm_conflict(change: Rewrite, head: Bucket) -> str | None:
     return None
 
 
-def files_after(change: Rewrite, head: Bucket, new_name: str) -> list[tuple[str, int, DataFile]]:
+def files_after(change: Rewrite, head: Bucket, new_name: str) -> list[tuple[str, int, LevelFile]]:
     """The (name, level, file) of the bucket as the change would leave it."""
     kept = [file for file in head.files if (file.id, file.level) not in change.removed]
     name = file_name(change.keeps_id) if change.keeps_id else new_name
-    added = DataFile(change.keeps_id, change.level, change.rows)
+    added = LevelFile(change.keeps_id, change.level, change.rows)
     return [(file_name(file.id), file.level, file) for file in kept] + [(name, change.level, added)]
 
 

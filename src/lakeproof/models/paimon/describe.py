@@ -10,7 +10,18 @@ from lakeproof.models.paimon.bounds import Setup
 from lakeproof.models.paimon.lsm import read
 from lakeproof.models.paimon.properties import dangling, valid_keys
 from lakeproof.models.paimon.steps import place
-from lakeproof.models.paimon.world import Append, Bucket, Busy, Own, Plan, Rewrite, Row, Shared, Work, file_name
+from lakeproof.models.paimon.world import (
+    Append,
+    Bucket,
+    Busy,
+    CompactionPlan,
+    Own,
+    Rewrite,
+    Row,
+    Shared,
+    Work,
+    file_name,
+)
 
 
 def describe(setup: Setup, names: tuple[str, ...], shared: Shared, owns: tuple[Own, ...]) -> dict[str, Any]:
@@ -112,7 +123,7 @@ def work_in_words(setup: Setup, work: Work) -> str:
     where = place(setup, work.bucket)
     if isinstance(work, Append):
         return f"{row_in_words(work.row)} for {where}"
-    if isinstance(work, Plan):
+    if isinstance(work, CompactionPlan):
         return f"compact level {work.level} of {where}"
     return rewrite_in_words(work, where)
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from lakeproof.models.paimon.bounds import Setup
-from lakeproof.models.paimon.world import DELETE, INSERT, Bucket, DataFile, Rewrite, Row, Vectors
+from lakeproof.models.paimon.world import DELETE, INSERT, Bucket, LevelFile, Rewrite, Row, Vectors
 
 remembered = lru_cache(maxsize=1 << 18)  # for functions that read one bucket: few buckets make many worlds
 
 
-def newest(setup: Setup, key: str, files: Iterable[DataFile], vectors: Vectors) -> Row | None:
+def newest(setup: Setup, key: str, files: Iterable[LevelFile], vectors: Vectors) -> Row | None:
     """The key's unmarked row with the highest sequence number; files come in the order of their commits."""
     deleted = dict(vectors)
     found: Row | None = None
@@ -88,7 +88,7 @@ def seen(setup: Setup, bucket: Bucket) -> Vectors | None:
     return bucket.vectors if setup.dv_conflict_check or setup.dv_index_check or setup.compare_rules else None
 
 
-def universal_units(bucket: Bucket, max_level: int) -> Iterator[tuple[tuple[DataFile, ...], int]]:
+def universal_units(bucket: Bucket, max_level: int) -> Iterator[tuple[tuple[LevelFile, ...], int]]:
     """The (files, output level) that universal compaction may pick, whatever the sizes of the files.
 
     A unit is a prefix of the sorted runs, youngest first: all of level 0, then whole levels upwards, level 1 always.
@@ -111,7 +111,7 @@ def universal_units(bucket: Bucket, max_level: int) -> Iterator[tuple[tuple[Data
 
 
 @remembered
-def compact_unit(setup: Setup, index: int, bucket: Bucket, taken: tuple[DataFile, ...], output: int) -> Rewrite:
+def compact_unit(setup: Setup, index: int, bucket: Bucket, taken: tuple[LevelFile, ...], output: int) -> Rewrite:
     """The taken files become one file of the output level; a lookup above marks the rows that level 0 supersedes."""
     rows, marked = [], []
     drops_deletes = setup.dv_enabled or output >= max(file.level for file in bucket.files)
@@ -138,7 +138,7 @@ def compact_unit(setup: Setup, index: int, bucket: Bucket, taken: tuple[DataFile
     return Rewrite(index, output, tuple(rows), removed, keeps_id, new_index, seen(setup, bucket))
 
 
-def is_upgrade(setup: Setup, taken: tuple[DataFile, ...], output: int) -> bool:
+def is_upgrade(setup: Setup, taken: tuple[LevelFile, ...], output: int) -> bool:
     """A single file changes its level under its own name, unless it has -D rows to drop or rows to merge."""
     if len(taken) > 1 or taken[0].level == output:
         return False

@@ -26,10 +26,10 @@ from lakeproof.models.paimon.world import (
     Append,
     Base,
     Busy,
+    CompactionPlan,
     Handed,
     Idle,
     Own,
-    Plan,
     Rewrite,
     Shared,
     file_name,
@@ -55,7 +55,7 @@ def start_write(setup: Setup, shared: Shared, own: Own) -> Iterator[Outcome]:
                     yield Outcome(started(setup, shared, row), busy(setup, own, change), label=label)
 
 
-def busy(setup: Setup, own: Own, work: Append | Plan | Rewrite) -> Busy:
+def busy(setup: Setup, own: Own, work: Append | CompactionPlan | Rewrite) -> Busy:
     """The process with an operation begun; it counts its operations only where something reads the count."""
     if is_compaction(work):
         counts = setup.max_compactions_per_compactor > 0
@@ -66,9 +66,9 @@ def busy(setup: Setup, own: Own, work: Append | Plan | Rewrite) -> Busy:
     return Busy(own.actor, own.done + counts, phase, work)
 
 
-def is_compaction(work: Append | Plan | Rewrite) -> bool:
+def is_compaction(work: Append | CompactionPlan | Rewrite) -> bool:
     """The work is a compaction, planned or done."""
-    return isinstance(work, Plan) or (isinstance(work, Rewrite) and work.write is None)
+    return isinstance(work, CompactionPlan) or (isinstance(work, Rewrite) and work.write is None)
 
 
 def write_data_file(shared: Shared, own: Own) -> Iterator[Outcome]:
@@ -93,7 +93,7 @@ def start_compaction(setup: Setup, shared: Shared, own: Own) -> Iterator[Outcome
                 yield Outcome(after, busy(setup, own, work), label=label)
         else:
             for level in sorted({file.level for file in bucket.files if file.level < setup.max_level}):
-                yield Outcome(after, busy(setup, own, Plan(index, level)), label=f"level {level} of {where}")
+                yield Outcome(after, busy(setup, own, CompactionPlan(index, level)), label=f"level {level} of {where}")
 
 
 def place(setup: Setup, index: int) -> str:
@@ -103,7 +103,7 @@ def place(setup: Setup, index: int) -> str:
 
 def compact(setup: Setup, shared: Shared, own: Own) -> Iterator[Outcome]:
     """A compactor reads its level as the head snapshot has it, and writes the merged file and the bucket's vectors."""
-    if own.phase == STARTED and isinstance(own, Busy) and isinstance(own.work, Plan):
+    if own.phase == STARTED and isinstance(own, Busy) and isinstance(own.work, CompactionPlan):
         work = compact_level(setup, own.work.bucket, shared.buckets[own.work.bucket], own.work.level)
         if work.removed:
             yield Outcome(shared, Busy(own.actor, own.done, WRITTEN, work, own.unsafe))
@@ -113,7 +113,7 @@ def compact(setup: Setup, shared: Shared, own: Own) -> Iterator[Outcome]:
 
 def write_metadata(setup: Setup, shared: Shared, own: Own) -> Iterator[Outcome]:
     """The conflict checks pass and the metadata of the next snapshot is written, or the operation is given up."""
-    if own.phase != WRITTEN or not isinstance(own, Busy) or isinstance(own.work, Plan):
+    if own.phase != WRITTEN or not isinstance(own, Busy) or isinstance(own.work, CompactionPlan):
         return
     conflict = conflict_of(setup, shared, own)
     marks = compared(shared, own.work) if setup.compare_rules and isinstance(own.work, Rewrite) else ()
@@ -134,7 +134,7 @@ def write_metadata(setup: Setup, shared: Shared, own: Own) -> Iterator[Outcome]:
 def conflict_of(setup: Setup, shared: Shared, own: Busy) -> tuple[str, str] | None:
     """The first check that says no to the operation on the head as it is."""
     work = own.work
-    assert not isinstance(work, Plan)
+    assert not isinstance(work, CompactionPlan)
     if setup.strict_mode:
         evidence = checks.strict_mode_conflict(setup.partition_of(work.bucket), own.unsafe)
         if evidence is not None:
@@ -176,7 +176,7 @@ def given_up(setup: Setup, shared: Shared, work: Append | Rewrite) -> Shared:
 
 def hand_over(setup: Setup, shared: Shared, own: Own) -> Iterator[Outcome]:
     """A process hands its files to the committer; a streaming writer goes on, the others wait for their snapshot."""
-    if own.phase != WRITTEN or not isinstance(own, Busy) or isinstance(own.work, Plan):
+    if own.phase != WRITTEN or not isinstance(own, Busy) or isinstance(own.work, CompactionPlan):
         return
     after = shared._replace(queue=(*shared.queue, Handed(own.actor, own.work)))
     if setup.streaming_sink and isinstance(own.work, Append):
@@ -204,7 +204,7 @@ def take_lock(shared: Shared, own: Own) -> Iterator[Outcome]:
 
 def swap(setup: Setup, shared: Shared, own: Own) -> Iterator[Outcome]:
     """The prepared snapshot gets its final name, or somebody was faster and the metadata is written again."""
-    if not isinstance(own, Busy) or isinstance(own.work, Plan):
+    if not isinstance(own, Busy) or isinstance(own.work, CompactionPlan):
         return
     if own.phase == STALE and not setup.use_lock:
         yield Outcome(shared, own._replace(phase=WRITTEN), marks=("swap lost",))
@@ -225,12 +225,12 @@ def removable(work: Rewrite, base: Base) -> bool:
 
 def event_of(setup: Setup, own: Busy) -> Event:
     """What the others learn of a commit: that it was, and for strict mode who replaced files of which partition."""
-    if setup.strict_mode and not isinstance(own.work, Plan):
+    if setup.strict_mode and not isinstance(own.work, CompactionPlan):
         return Event(own.work.commit_kind, setup.partition_of(own.work.bucket), own.actor)
     return COMMITTED if own.waiter < 0 else Event("COMMIT", None, -1, own.waiter, is_compaction(own.work))
 
 
-def marks_of(work: Append | Plan | Rewrite) -> tuple[str, ...]:
+def marks_of(work: Append | CompactionPlan | Rewrite) -> tuple[str, ...]:
     """What a commit of this work counts as."""
     names = {INSERT: "insert committed", UPDATE: "update committed", DELETE: "delete committed"}
     if isinstance(work, Append):

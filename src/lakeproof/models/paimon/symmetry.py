@@ -14,11 +14,11 @@ from lakeproof.models.paimon.world import (
     Base,
     Bucket,
     Busy,
-    DataFile,
+    CompactionPlan,
     Expected,
     Handed,
+    LevelFile,
     Own,
-    Plan,
     Rewrite,
     Row,
     Shared,
@@ -55,7 +55,7 @@ class Renaming:
         return tuple([renamed.get(buckets[at]) or self._bucket(buckets[at]) for at in self.bucket_order])
 
     def _bucket(self, bucket: Bucket) -> Bucket:
-        files = tuple(DataFile(file.id, file.level, tuple(map(self.row, file.rows))) for file in bucket.files)
+        files = tuple(LevelFile(file.id, file.level, tuple(map(self.row, file.rows))) for file in bucket.files)
         renamed = self.buckets[bucket] = Bucket(files, bucket.vectors, bucket.writes)
         return renamed
 
@@ -66,7 +66,11 @@ class Renaming:
 
     def work(self, work: Work) -> Work:
         """The renamed operation."""
-        return Plan(self.bucket_after[work.bucket], work.level) if isinstance(work, Plan) else self.change(work)
+        return (
+            CompactionPlan(self.bucket_after[work.bucket], work.level)
+            if isinstance(work, CompactionPlan)
+            else self.change(work)
+        )
 
     def change(self, work: Append | Rewrite) -> Append | Rewrite:
         """The renamed change of one bucket."""

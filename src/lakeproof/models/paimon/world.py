@@ -40,7 +40,7 @@ def file_name(identity: int) -> str:
     return f"data-{newest}" + (f"-l{born}" if born else "") + (f"-r{again}" if again else "")
 
 
-class DataFile(NamedTuple):
+class LevelFile(NamedTuple):
     """A file of one level of a bucket's LSM tree; `rows` are in the order of their positions."""
 
     id: int
@@ -54,7 +54,7 @@ Vectors = tuple[tuple[int, tuple[int, ...]], ...]  # a bucket's deletion vectors
 class Bucket(NamedTuple):
     """One bucket of the head snapshot: its live files, oldest data first, and its deletion-vector index file."""
 
-    files: tuple[DataFile, ...] = ()
+    files: tuple[LevelFile, ...] = ()
     vectors: Vectors = ()
     writes: int = 0  # committed to this bucket: they name its files
 
@@ -81,7 +81,7 @@ class Append(NamedTuple):
         return APPEND
 
 
-class Plan(NamedTuple):
+class CompactionPlan(NamedTuple):
     """A compaction that has chosen its bucket and level, and has read nothing yet."""
 
     bucket: int
@@ -106,7 +106,7 @@ class Rewrite(NamedTuple):
         return COMPACT if self.write is None else OVERWRITE
 
 
-Work = Append | Plan | Rewrite
+Work = Append | CompactionPlan | Rewrite
 
 
 class Handed(NamedTuple):

@@ -21,14 +21,14 @@ from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.pyiceberg_names import DataFile as IcebergFile
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.compaction.plan import (
-    Options,
+    CompactionOptions,
     Partition,
     condition,
     options_of,
     partitions_of,
     pieces_of,
 )
-from lakeproof.spark.compaction.rewrite_files import Piece, Rewritten, rewrite
+from lakeproof.spark.compaction.rewrite_files import Piece, RewrittenFiles, rewrite
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.row_level.rerun import note_rerun, require_writable, reruns_left
 from lakeproof.spark.row_level.row_positions import Found
@@ -96,7 +96,7 @@ class _Committed(NamedTuple):
     added: frozenset[str] = frozenset()
 
 
-def _batches(pieces: Sequence[Piece], options: Options) -> list[Sequence[Piece]]:
+def _batches(pieces: Sequence[Piece], options: CompactionOptions) -> list[Sequence[Piece]]:
     """The pieces of each commit: all of them in one, or about as many as partial progress allows."""
     if not options.partial_progress or not pieces:
         return [pieces] if pieces else []
@@ -132,7 +132,7 @@ def _compacted(engine: Engine, table: Table, pieces: Sequence[Piece], reruns: in
     return _Committed(), lost
 
 
-def _done(piece: Piece, parts: Sequence[Rewritten]) -> _Done:
+def _done(piece: Piece, parts: Sequence[RewrittenFiles]) -> _Done:
     paths = {home.path for home in piece}
     mapping = tuple(move for part in parts for move in part.mapping if move.old_file in paths)
     new = {move.new_file for move in mapping}

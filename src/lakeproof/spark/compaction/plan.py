@@ -20,7 +20,7 @@ Partition = tuple[int, tuple[Any, ...]]
 """A spec and the values of its fields."""
 
 
-class Options(NamedTuple):
+class CompactionOptions(NamedTuple):
     """What a compaction may be told, by Iceberg's names.
 
     Unlike Iceberg's, it takes two files for enough and one delete file for a reason: dead rows are what it is for.
@@ -49,7 +49,7 @@ _NAMES = {
 _IGNORED = ("max-concurrent-file-group-rewrites", "use-starting-sequence-number", "remove-dangling-deletes")
 
 
-def options_of(table: Table, given: Mapping[str, str]) -> Options:
+def options_of(table: Table, given: Mapping[str, str]) -> CompactionOptions:
     """The options of a call; the target size is the table's `write.target-file-size-bytes` unless said otherwise."""
     target = table.properties.get("write.target-file-size-bytes")
     said = {**({"target-file-size-bytes": target} if target else {}), **given}
@@ -58,9 +58,9 @@ def options_of(table: Table, given: Mapping[str, str]) -> Options:
         if name not in _NAMES and name not in _IGNORED:
             raise InvalidInput(f"there is no option `{name}`", hint=f"known are {', '.join(_NAMES)}")
         if name in _NAMES:
-            values[_NAMES[name]] = _parsed(name, text, isinstance(getattr(Options(), _NAMES[name]), bool))
+            values[_NAMES[name]] = _parsed(name, text, isinstance(getattr(CompactionOptions(), _NAMES[name]), bool))
     size = values.get("target_bytes", _SIZE)
-    return Options(**{"min_bytes": size * 3 // 4, "max_bytes": size * 9 // 5, **values})
+    return CompactionOptions(**{"min_bytes": size * 3 // 4, "max_bytes": size * 9 // 5, **values})
 
 
 def _parsed(name: str, text: str, is_flag: bool) -> bool | int:
@@ -86,7 +86,7 @@ def pieces_of(
     engine: Engine,
     table: Table,
     chosen: Expression,
-    options: Options,
+    options: CompactionOptions,
     *,
     among: frozenset[Partition] | None = None,
     but: frozenset[str] = frozenset(),
@@ -119,11 +119,11 @@ def partitions_of(pieces: Iterable[Piece]) -> frozenset[Partition]:
     return frozenset((home.file.spec_id, home.partition) for piece in pieces for home in piece)
 
 
-def _is_worth_it(home: Home, options: Options) -> bool:
+def _is_worth_it(home: Home, options: CompactionOptions) -> bool:
     small = home.bytes < options.min_bytes
     return options.rewrite_all or small or home.delete_files >= options.delete_file_threshold
 
 
-def _is_enough(bin_: Sequence[Home], options: Options) -> bool:
+def _is_enough(bin_: Sequence[Home], options: CompactionOptions) -> bool:
     deletes = any(home.delete_files >= options.delete_file_threshold for home in bin_)
     return options.rewrite_all or deletes or len(bin_) >= max(options.min_input_files, 2)

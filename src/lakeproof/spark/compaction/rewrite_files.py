@@ -48,7 +48,7 @@ Piece = Sequence[Home]
 """The old files of one new file; they are of one partition."""
 
 
-class Rewritten(NamedTuple):
+class RewrittenFiles(NamedTuple):
     """The new files, where the kept rows went, and the folder that holds nothing else."""
 
     files: tuple[IcebergFile, ...] = ()
@@ -56,7 +56,7 @@ class Rewritten(NamedTuple):
     folder: str = ""
 
 
-def rewrite(engine: Engine, table: Table, pieces: Sequence[Piece], lost: Found) -> Rewritten:
+def rewrite(engine: Engine, table: Table, pieces: Sequence[Piece], lost: Found) -> RewrittenFiles:
     """Each piece as one file (none, where no row is left) without the rows that are lost."""
     each = all(len(piece) == 1 for piece in pieces)
     gateway = _gateway(engine, _EACH if each else _TOGETHER)
@@ -77,7 +77,7 @@ def rewrite(engine: Engine, table: Table, pieces: Sequence[Piece], lost: Found) 
         mapping = tuple(
             move for file in made for move in _moves(file, [homes[p] for p in layout[written[file.file_path]]], lost)
         )
-        return Rewritten(made, mapping, folder)
+        return RewrittenFiles(made, mapping, folder)
     except BaseException:
         remove_folder(gateway, folder)
         raise

@@ -47,10 +47,12 @@ class Translation(NamedTuple):
     exact: bool
 
 
-class Node:
+class CatalystNode:
     """One node of a Catalyst tree, able to ask the JVM for what its JSON leaves out."""
 
-    def __init__(self, fields: Mapping[str, Any], children: list[Node], expression: Any, path: tuple[int, ...]) -> None:
+    def __init__(
+        self, fields: Mapping[str, Any], children: list[CatalystNode], expression: Any, path: tuple[int, ...]
+    ) -> None:
         self.fields, self.children, self.expression, self.path = fields, children, expression, path
 
     @property
@@ -65,36 +67,36 @@ class Node:
             found = found.children().apply(number)
         return found
 
-    def every(self) -> Iterator[Node]:
+    def every(self) -> Iterator[CatalystNode]:
         """This node and all below it."""
         yield self
         for child in self.children:
             yield from child.every()
 
 
-def tree_of(expression: Any) -> Node:
+def tree_of(expression: Any) -> CatalystNode:
     """The tree of a JVM expression; Catalyst's JSON lists nodes in pre-order with their numbers of children."""
     rest = iter(json.loads(expression.toJSON()))
 
-    def read(path: tuple[int, ...]) -> Node:
+    def read(path: tuple[int, ...]) -> CatalystNode:
         fields = next(rest)
         children = [read((*path, number)) for number in range(fields["num-children"])]
-        return Node(fields, children, expression, path)
+        return CatalystNode(fields, children, expression, path)
 
     return read(())
 
 
-def trees_of(gateway: Gateway, expressions: Any) -> list[Node]:
+def trees_of(gateway: Gateway, expressions: Any) -> list[CatalystNode]:
     """The trees of a Scala Seq of expressions, all in one call: each call to the JVM has its price."""
     return tree_of(gateway.module(spark41.CREATE_ARRAY).apply(expressions)).children
 
 
-def conjuncts_of(condition: Any) -> list[Node]:
+def conjuncts_of(condition: Any) -> list[CatalystNode]:
     """The trees of the parts that AND joins in a JVM expression."""
     return list(_parts(tree_of(condition)))
 
 
-def _parts(tree: Node) -> Iterator[Node]:
+def _parts(tree: CatalystNode) -> Iterator[CatalystNode]:
     if tree.kind != "And":
         yield tree
         return
@@ -102,7 +104,7 @@ def _parts(tree: Node) -> Iterator[Node]:
         yield from _parts(child)
 
 
-def translated(trees: Iterable[Node], columns: Mapping[str, str]) -> Translation:
+def translated(trees: Iterable[CatalystNode], columns: Mapping[str, str]) -> Translation:
     """The conjunction of conditions, as a filter on the table's columns.
 
     `columns` maps the scan's (dotted) names to those of the metadata; a condition on any other column (a hidden one, a
@@ -113,7 +115,7 @@ def translated(trees: Iterable[Node], columns: Mapping[str, str]) -> Translation
     return Translation(all_of(part.filter for part in parts), all(part.exact for part in parts))
 
 
-def column_name(node: Node, columns: Mapping[str, str]) -> str:
+def column_name(node: CatalystNode, columns: Mapping[str, str]) -> str:
     """The column, or the field inside a struct, that a node is; as the metadata spells it."""
     return _Reader(columns).column(node)
 
@@ -126,7 +128,7 @@ class _Reader:
         lowered = [name.lower() for name in columns]
         self.in_any_case = {name.lower(): columns[name] for name in columns if lowered.count(name.lower()) == 1}
 
-    def read(self, node: Node, truth: bool) -> Translation:
+    def read(self, node: CatalystNode, truth: bool) -> Translation:
         """The rows for which the node is true, or those for which it is false; for neither where it is null.
 
         Pushing the wanted truth value down to the leaves keeps SQL's third one apart, and lets a leaf be left out
@@ -143,7 +145,7 @@ class _Reader:
         except Untranslatable:
             return Translation(ALWAYS, False)
 
-    def _leaf(self, node: Node, truth: bool) -> Expression:
+    def _leaf(self, node: CatalystNode, truth: bool) -> Expression:
         kind, children = node.kind, node.children
         if kind in _SIGNS or kind == "EqualNullSafe":
             left, right = children
@@ -166,7 +168,7 @@ class _Reader:
             return Compare(self.column(node), "=", truth)
         raise Untranslatable(kind)
 
-    def column(self, node: Node) -> str:
+    def column(self, node: CatalystNode) -> str:
         """The dotted name of a column or of a field inside a struct, as the metadata spells it."""
         told = _scan_name(node)
         name = self.columns.get(told) or self.in_any_case.get(told.lower())
@@ -197,7 +199,7 @@ def membership(column: str, values: Sequence[Value], truth: bool) -> Expression:
     return NEVER if len(known) < len(values) else In(column, known, negative=True)
 
 
-def _scan_name(node: Node) -> str:
+def _scan_name(node: CatalystNode) -> str:
     if node.kind == "AttributeReference":
         return str(node.fields["name"])
     if node.kind == "GetStructField":
@@ -208,7 +210,7 @@ def _scan_name(node: Node) -> str:
     raise Untranslatable(node.kind)
 
 
-def _type_of(node: Node) -> Any:
+def _type_of(node: CatalystNode) -> Any:
     if node.kind == "AttributeReference":
         return node.fields["dataType"]
     if node.kind == "GetStructField":
@@ -217,7 +219,7 @@ def _type_of(node: Node) -> Any:
     return node.fields.get("dataType")
 
 
-def value_of(node: Node) -> Any:
+def value_of(node: CatalystNode) -> Any:
     """The value of a literal (`None`: null); one that Python cannot hold exactly has no translation."""
     if node.kind != "Literal":
         raise Untranslatable("no literal")
@@ -257,7 +259,7 @@ def parsed(kind: Any, text: str) -> Any:
         raise Untranslatable(f"{kind} {text}") from None
 
 
-def _values_of_set(node: Node) -> list[Any]:
+def _values_of_set(node: CatalystNode) -> list[Any]:
     """The values of an IN of more than ten, which the JSON leaves out; all come in one call."""
     kind = _type_of(node.children[0])
     found = node.in_jvm().hset()

@@ -67,7 +67,7 @@ class ScanColumn(NamedTuple):
         return (found if kind is None else found.cast(kind)).alias(self.name, metadata={})
 
 
-class History(NamedTuple):
+class SchemaHistory(NamedTuple):
     """What the table's schemas so far say: ids by (parent id, name), and names by id."""
 
     ids: Mapping[tuple[int, str], set[int]]
@@ -82,7 +82,7 @@ class History(NamedTuple):
         return len(self.names.get(field_id, ())) > 1
 
 
-def history_of(table: iceberg.Table) -> History:
+def history_of(table: iceberg.Table) -> SchemaHistory:
     """The names of all schemas that the table has had."""
     ids: dict[tuple[int, str], set[int]] = {}
     names: dict[int, set[str]] = {}
@@ -98,10 +98,10 @@ def history_of(table: iceberg.Table) -> History:
     for schema in table.schemas().values():
         for field in to_spark_schema(schema).fields:
             note(-1, field)
-    return History(ids, names)
+    return SchemaHistory(ids, names)
 
 
-def scan_columns(schema: iceberg.Schema, history: History) -> list[ScanColumn]:
+def scan_columns(schema: iceberg.Schema, history: SchemaHistory) -> list[ScanColumn]:
     """The columns of a schema, spelled safely."""
     return [_scan_column(field, history) for field in to_spark_schema(schema).fields]
 
@@ -129,7 +129,7 @@ def metadata_names(columns: list[ScanColumn], schema: iceberg.Schema) -> dict[st
     return found
 
 
-def _scan_column(field: spark.StructField, history: History) -> ScanColumn:
+def _scan_column(field: spark.StructField, history: SchemaHistory) -> ScanColumn:
     number = field.metadata[FIELD_ID]
     name = f"{field.name}__{number}" if history.reused(-1, field.name.lower()) else field.name
     kind, shown = nullable(field.dataType), nullable(field.dataType)
@@ -139,7 +139,7 @@ def _scan_column(field: spark.StructField, history: History) -> ScanColumn:
     return ScanColumn(spark.StructField(name, kind, True, {FIELD_ID: number}), field.name, shown)
 
 
-def _reused_inside(parent: int, kind: spark.DataType, history: History) -> bool:
+def _reused_inside(parent: int, kind: spark.DataType, history: SchemaHistory) -> bool:
     return any(
         history.reused(parent, field.name.lower()) or _reused_inside(field.metadata[FIELD_ID], field.dataType, history)
         for struct in _structs(kind)

@@ -19,7 +19,7 @@ from lakeproof.iceberg.reading.planning import ScanPlan
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.reading.columns import kept_columns
-from lakeproof.spark.reading.file_index import Group, ManagedFileIndex, ScanSource
+from lakeproof.spark.reading.file_index import FileGroup, ManagedFileIndex, ScanSource
 
 ROW_INDEX = spark41.ROW_INDEX  # Spark's reader fills a data column of this name with the row's position
 DELETED, FILE, GROUP = "_lakeproof_deleted", "_lakeproof_file", "_lakeproof_group"
@@ -36,7 +36,7 @@ class EqualityDeletes(NamedTuple):
     values: pa.Table
 
 
-class Deletes(NamedTuple):
+class SnapshotDeletes(NamedTuple):
     """What a snapshot's delete files say: whether positions fit into bitmaps, and the equality deletes."""
 
     by_bitmap: bool
@@ -51,7 +51,7 @@ class Deletes(NamedTuple):
         return f"{DELETED} BINARY, {GROUP} INT" if self.by_bitmap else f"{FILE} INT, {GROUP} INT"
 
 
-def find_deletes(source: ScanSource) -> Deletes | None:
+def find_deletes(source: ScanSource) -> SnapshotDeletes | None:
     """The deletes of a snapshot, or `None` where it has none."""
     planned = source.planned()
     if planned.delete_files.num_rows == 0:
@@ -61,33 +61,33 @@ def find_deletes(source: ScanSource) -> Deletes | None:
     touched = [rows for rows, deletes in zip(*_rows_and_deletes(planned), strict=True) if deletes]
     by_bitmap = len(touched) <= FILES_LIMIT and sum(touched) // 8 <= BITMAP_LIMIT
     packed = None if by_bitmap else _packed(source, planned, paths)
-    return Deletes(by_bitmap, {path: n for n, path in enumerate(paths)}, groups, equality, packed)
+    return SnapshotDeletes(by_bitmap, {path: n for n, path in enumerate(paths)}, groups, equality, packed)
 
 
 class DeletingFileIndex(ManagedFileIndex):
     """A file index that gives every file its hidden values."""
 
     def __init__(
-        self, gateway: Gateway, source: ScanSource, deletes: Deletes, only: frozenset[str] | None = None
+        self, gateway: Gateway, source: ScanSource, deletes: SnapshotDeletes, only: frozenset[str] | None = None
     ) -> None:
         super().__init__(gateway, source, deletes.hidden_schema, only)
         self.deletes = deletes
 
-    def groups(self, planned: ScanPlan) -> list[Group]:
+    def groups(self, planned: ScanPlan) -> list[FileGroup]:
         """Files without deleted positions share a group per set of equality deletes; the others stand alone."""
         paths = planned.files["path"].to_pylist()
         if not self.deletes.by_bitmap:
             files, groups = self.deletes.files, self.deletes.groups
-            return [Group((files[paths[n]], groups.get(paths[n], 0)), [n]) for n in self.kept(planned)]
+            return [FileGroup((files[paths[n]], groups.get(paths[n], 0)), [n]) for n in self.kept(planned)]
         dead = deleted_positions(self.source.table, _used(planned))
         alone, together = [], dict[int, list[int]]()
         for number in self.kept(planned):
             path, group = paths[number], self.deletes.groups.get(paths[number], 0)
             if path in dead:
-                alone.append(Group((bitmap(dead[path]), group), [number]))
+                alone.append(FileGroup((bitmap(dead[path]), group), [number]))
             else:
                 together.setdefault(group, []).append(number)
-        return [Group((None, group), files) for group, files in together.items()] + alone
+        return [FileGroup((None, group), files) for group, files in together.items()] + alone
 
     class Java:
         """What py4j reads (it does not look at the parent class)."""
@@ -123,7 +123,7 @@ def is_live(spark: SparkSession) -> Column:
     return outside | (bit.bitwiseAND(1) == 0)
 
 
-def without_deleted(rows: DataFrame, deletes: Deletes, columns: dict[int, str]) -> DataFrame:
+def without_deleted(rows: DataFrame, deletes: SnapshotDeletes, columns: dict[int, str]) -> DataFrame:
     """The rows of a scan that no delete file removes; `columns` names the scan's columns by field id."""
     spark = rows.sparkSession
     if deletes.by_bitmap:

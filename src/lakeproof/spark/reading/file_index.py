@@ -21,13 +21,13 @@ from lakeproof.iceberg.reading.planning import ScanPlan, plan
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway, JavaProxy, from_java
 from lakeproof.spark.jvm.paths import SCHEMES, for_spark
-from lakeproof.spark.reading.catalyst import Node, Translation, translated, trees_of
+from lakeproof.spark.reading.catalyst import CatalystNode, Translation, translated, trees_of
 
 _ESCAPED = r'["\\\\\x00-\x1f]'  # what JSON cannot hold as it is
 _BYTES_PER_FILE = 500  # of a listed file in the JVM: its status, its path, the texts of both
 
 
-class Group(NamedTuple):
+class FileGroup(NamedTuple):
     """Files that share the values of the hidden columns; `files` are row numbers of the plan."""
 
     hidden: tuple[bytes | int | None, ...]
@@ -78,7 +78,7 @@ class ScanSource:
         """The same source for a relation that spells its columns in another way."""
         return ScanSource(self.table, self.snapshot_id, columns, self.key, schema=self.schema, at_head=self.at_head)
 
-    def translated(self, trees: Iterable[Node]) -> Translation:
+    def translated(self, trees: Iterable[CatalystNode]) -> Translation:
         """Spark's conditions on this scan as a filter on the table."""
         return translated(trees, self.columns)
 
@@ -124,9 +124,9 @@ class ManagedFileIndex(JavaProxy):
         self.hidden_schema = struct.fromDDL(hidden_schema) if hidden_schema else gateway.empty_schema
         self._size: int | None = None
 
-    def groups(self, planned: ScanPlan) -> list[Group]:
+    def groups(self, planned: ScanPlan) -> list[FileGroup]:
         """The planned files by the values of the hidden columns."""
-        return [Group((), self.kept(planned))]
+        return [FileGroup((), self.kept(planned))]
 
     def kept(self, planned: ScanPlan) -> Sequence[int]:
         """The planned files that belong to this index, by number; another relation reads the rest."""
@@ -136,7 +136,7 @@ class ManagedFileIndex(JavaProxy):
 
     def statuses(self, planned: ScanPlan, files: Sequence[int]) -> Any:
         """Some of the planned files as Spark lists them."""
-        return _statuses(self.gateway, Group((), files), _status_texts(planned.files))
+        return _statuses(self.gateway, FileGroup((), files), _status_texts(planned.files))
 
     @from_java
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:
@@ -189,7 +189,7 @@ class ManagedFileIndex(JavaProxy):
         implements = [spark41.FILE_INDEX]  # noqa: RUF012 - py4j asks for a list
 
 
-def directories(gateway: Gateway, files: pa.Table, groups: Sequence[Group]) -> Any:
+def directories(gateway: Gateway, files: pa.Table, groups: Sequence[FileGroup]) -> Any:
     """The groups as Spark's `Seq[PartitionDirectory]`; many come in one call, which only a bitmap prevents."""
     statuses = _status_texts(files)
     if len(groups) == 1:
@@ -225,12 +225,12 @@ def _text(value: str) -> pa.Scalar:
     return pa.scalar(value, pa.large_string())
 
 
-def _statuses(gateway: Gateway, group: Group, statuses: Sequence[str]) -> Any:
+def _statuses(gateway: Gateway, group: FileGroup, statuses: Sequence[str]) -> Any:
     text = f"[{','.join(statuses[number] for number in group.files)}]"
     return gateway.built(text, gateway.class_of("[Lorg.apache.hadoop.fs.FileStatus;"))
 
 
-def _directory(gateway: Gateway, group: Group, statuses: Sequence[str]) -> Any:
+def _directory(gateway: Gateway, group: FileGroup, statuses: Sequence[str]) -> Any:
     files = _statuses(gateway, group, statuses)
     row = _row(gateway, group.hidden) if group.hidden else gateway.once("empty row", lambda: _row(gateway, ()))
     return gateway.named(spark41.PARTITION_DIRECTORY).apply(row, files)
@@ -240,6 +240,6 @@ def _row(gateway: Gateway, values: Sequence[Any]) -> Any:
     return gateway.named(spark41.GENERIC_INTERNAL_ROW)(gateway.array("java.lang.Object", values))
 
 
-def _as_json(group: Group, statuses: Sequence[str]) -> str:
+def _as_json(group: FileGroup, statuses: Sequence[str]) -> str:
     files = ",".join(f'{{"fileStatus":{statuses[number]},"metadata":{{}}}}' for number in group.files)
     return f'{{"values":{{"values":{json.dumps(group.hidden)}}},"files":[{files}]}}'

@@ -11,7 +11,7 @@ from lakeproof.filters import ALWAYS
 from lakeproof.iceberg.reading.aggregates import column_range, count_rows
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
-from lakeproof.spark.reading.catalyst import Node, Untranslatable, column_name, trees_of
+from lakeproof.spark.reading.catalyst import CatalystNode, Untranslatable, column_name, trees_of
 from lakeproof.spark.reading.file_index import ScanSource
 from lakeproof.spark.row_level.scan_filters import scan_and_filter
 
@@ -26,7 +26,7 @@ class Aggregate(NamedTuple):
     column: str | None = None
 
 
-class Answer(NamedTuple):
+class MetadataAnswer(NamedTuple):
     """The one row of a query, and the attributes of its plan that name it."""
 
     values: tuple[Any, ...]
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
     only_counts: bool
 
 
-def answered(engine: Engine, rows: DataFrame) -> Answer | None:
+def answered(engine: Engine, rows: DataFrame) -> MetadataAnswer | None:
     """The row of a query that only counts a managed table, or asks for ends of its columns; `None`: read the rows."""
     execution = spark41.execution_of(rows)
     analyzed = plan = execution.analyzed()
@@ -62,7 +62,7 @@ def answered(engine: Engine, rows: DataFrame) -> Answer | None:
         if value is None:
             return None
         values.append(value[0] if isinstance(value, tuple) else value)
-    return Answer(tuple(values), analyzed.output(), all(one.column is None for one in wanted))
+    return MetadataAnswer(tuple(values), analyzed.output(), all(one.column is None for one in wanted))
 
 
 def _end(source: ScanSource, asked: Aggregate) -> tuple[Any] | None:
@@ -72,7 +72,7 @@ def _end(source: ScanSource, asked: Aggregate) -> tuple[Any] | None:
     return None if found is None else (found.smallest if asked.function == "min" else found.largest,)
 
 
-def _aggregate(tree: Node, source: ScanSource) -> Aggregate:
+def _aggregate(tree: CatalystNode, source: ScanSource) -> Aggregate:
     """`count(1) AS n`, `min(x) AS m`: not distinct, and without a FILTER clause."""
     expression = tree.children[0] if tree.kind == "Alias" else tree
     if expression.kind != "AggregateExpression" or expression.fields["isDistinct"] or len(expression.children) != 1:

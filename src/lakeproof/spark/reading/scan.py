@@ -15,7 +15,7 @@ from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.jvm.spark_types import FIELD_ID
 from lakeproof.spark.reading.columns import ScanColumn, history_of, metadata_names, scan_columns
-from lakeproof.spark.reading.deletes import ROW_INDEX, Deletes, DeletingFileIndex, find_deletes, without_deleted
+from lakeproof.spark.reading.deletes import ROW_INDEX, DeletingFileIndex, SnapshotDeletes, find_deletes, without_deleted
 from lakeproof.spark.reading.file_groups import AdoptedFileIndex, Portion, named_columns, portions_of, scan_names
 from lakeproof.spark.reading.file_index import ManagedFileIndex, ScanSource
 
@@ -81,7 +81,12 @@ class Scans:
         return Scan(rows, source)
 
     def _portion(
-        self, source: ScanSource, schema: Schema, columns: list[ScanColumn], deletes: Deletes | None, portion: Portion
+        self,
+        source: ScanSource,
+        schema: Schema,
+        columns: list[ScanColumn],
+        deletes: SnapshotDeletes | None,
+        portion: Portion,
     ) -> DataFrame:
         """One portion of the files, under the names and types of the table."""
         if not portion.by_name:
@@ -106,7 +111,7 @@ class Scans:
         return rows.select(*[column.shown() for column in named])
 
     def _rows(
-        self, source: ScanSource, columns: list[ScanColumn], deletes: Deletes | None, portion: Portion
+        self, source: ScanSource, columns: list[ScanColumn], deletes: SnapshotDeletes | None, portion: Portion
     ) -> DataFrame:
         read = [column.read for column in columns]
         if deletes is None:

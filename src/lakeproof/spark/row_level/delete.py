@@ -7,14 +7,14 @@ from lakeproof.iceberg.committing.whole_file_commits import whole_files
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
-from lakeproof.spark.row_level.effect import Effect, rows_read, wanted_by
+from lakeproof.spark.row_level.effect import RowEffect, rows_read, wanted_by
 from lakeproof.spark.row_level.row_positions import placed_scan, places_in
 from lakeproof.spark.row_level.scan_filters import asked, exact_condition, exact_filter
 from lakeproof.spark.row_level.target import meaning_on
 from lakeproof.spark.statements.analysis import ParsedCommand
 
 
-def delete_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: Policy) -> Effect:
+def delete_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: Policy) -> RowEffect:
     """The rows that a DELETE removes."""
     whole = _whole_files(engine, table, parsed) if engine.watch.whole_files else None
     if whole is not None:
@@ -25,10 +25,10 @@ def delete_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: P
     said = asked(engine, table, hit, scan.files)
     targets = scan.found(places_in(hit))
     reads = rows_read(scan, said, targets) if targets else {}
-    return Effect(targets, reads=reads, conflict_filter=wanted_by(said, Command.DELETE, policy))
+    return RowEffect(targets, reads=reads, conflict_filter=wanted_by(said, Command.DELETE, policy))
 
 
-def _whole_files(engine: Engine, table: Table, parsed: ParsedCommand) -> Effect | None:
+def _whole_files(engine: Engine, table: Table, parsed: ParsedCommand) -> RowEffect | None:
     """The files that go, if no file has both rows that match and rows that do not.
 
     What the condition says does not depend on the snapshot; a scan with places is made when rows must be found.
@@ -43,4 +43,4 @@ def _whole_files(engine: Engine, table: Table, parsed: ParsedCommand) -> Effect 
     found = None if chosen is None else whole_files(table, chosen)
     if chosen is None or found is None or found.partial:
         return None
-    return Effect({}, conflict_filter=chosen, whole=found.whole)
+    return RowEffect({}, conflict_filter=chosen, whole=found.whole)

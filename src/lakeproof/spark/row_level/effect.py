@@ -16,7 +16,7 @@ from lakeproof.spark.row_level.row_positions import Found, PlacedScan, places_in
 from lakeproof.spark.row_level.scan_filters import Asked, condition_of
 
 
-class Effect(NamedTuple):
+class RowEffect(NamedTuple):
     """Rows that are removed or rewritten, the rows that take their place or are new, and what was read for it.
 
     `whole` are files that go as they are, without a look at their rows.

@@ -23,7 +23,7 @@ from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.values import data_file_value
 from lakeproof.iceberg.committing.whole_file_commits import isolation_of, partition_filter, whole_files
 from lakeproof.iceberg.pyiceberg_names import Table
-from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode
+from lakeproof.spark.engine import AppendRows, Engine, Overwrite, OverwritePartitions, WriteMode
 from lakeproof.spark.row_level.expired import again_if_expired
 from lakeproof.spark.row_level.rerun import reruns_left
 from lakeproof.spark.row_level.row_positions import as_rows, head_source, other_files, placed_scan, places_in
@@ -33,10 +33,10 @@ from lakeproof.spark.statements.analysis import ParsedInsert
 from lakeproof.spark.statements.insert_analysis import ResolvedInsert, resolve_insert
 from lakeproof.spark.statements.options import refuse_staged_writes
 from lakeproof.spark.writing.leftovers import removed_if_refused
-from lakeproof.spark.writing.spark_write import Written, remove_folder, write_rows
+from lakeproof.spark.writing.spark_write import WrittenFiles, remove_folder, write_rows
 
 _COMMANDS: dict[type, Command] = {
-    Append: Command.INSERT_SELECT,
+    AppendRows: Command.INSERT_SELECT,
     Overwrite: Command.OVERWRITE,
     OverwritePartitions: Command.OVERWRITE_PARTITIONS,
 }
@@ -89,7 +89,7 @@ def insert(engine: Engine, found: ResolvedInsert, running: Running | None = None
 
 
 def _committed(
-    engine: Engine, table: Table, change: TableChange, written: Written, running: Running
+    engine: Engine, table: Table, change: TableChange, written: WrittenFiles, running: Running
 ) -> Committed | RunAgain:
     return commit_change(
         table,
@@ -103,14 +103,16 @@ def _committed(
     )
 
 
-def _change(engine: Engine, table: Table, said: Asked, reads: Rows, mode: WriteMode, written: Written) -> TableChange:
+def _change(
+    engine: Engine, table: Table, said: Asked, reads: Rows, mode: WriteMode, written: WrittenFiles
+) -> TableChange:
     head = table.current_snapshot()
     base = TableChange(
         command=Command.INSERT,
         scan_snapshot=None if head is None else head.snapshot_id,
         scan_sequence_number=0 if head is None else head.sequence_number or 0,
     )
-    if isinstance(mode, Append) and not said.reads:
+    if isinstance(mode, AppendRows) and not said.reads:
         return base
     base = base._replace(
         command=Command.INSERT_SELECT,
@@ -118,7 +120,7 @@ def _change(engine: Engine, table: Table, said: Asked, reads: Rows, mode: WriteM
         conflict_filter=any_of(said.reads),
         reads=reads,
     )
-    if isinstance(mode, Append):
+    if isinstance(mode, AppendRows):
         return base
     where, gone = _replaced(engine, table, mode, written)
     paths = {file.path for file in gone}
@@ -134,7 +136,7 @@ def _change(engine: Engine, table: Table, said: Asked, reads: Rows, mode: WriteM
 
 
 def _replaced(
-    engine: Engine, table: Table, mode: WriteMode, written: Written
+    engine: Engine, table: Table, mode: WriteMode, written: WrittenFiles
 ) -> tuple[Expression, tuple[DataFile, ...]]:
     """The overwritten part and its files, as the statement read them: what others add meanwhile is not theirs."""
     if isinstance(mode, Overwrite):

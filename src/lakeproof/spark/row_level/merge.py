@@ -18,9 +18,9 @@ from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import items_of
 from lakeproof.spark.jvm.spark_types import to_spark_schema
 from lakeproof.spark.row_level import new_rows
-from lakeproof.spark.row_level.effect import Effect, amount_read, rows_read, wanted_by, without
+from lakeproof.spark.row_level.effect import RowEffect, amount_read, rows_read, wanted_by, without
 from lakeproof.spark.row_level.merge_keys import Keys, hinted, keys_of, only_matching
-from lakeproof.spark.row_level.new_rows import FATE, GONE, READ, WRITTEN, Taken, take
+from lakeproof.spark.row_level.new_rows import FATE, GONE, READ, WRITTEN, TakenRows, take
 from lakeproof.spark.row_level.row_positions import PLACE, Found, PlacedScan, placed_scan
 from lakeproof.spark.row_level.scan_filters import Asked, asked
 from lakeproof.spark.row_level.target import meaning_on
@@ -28,9 +28,9 @@ from lakeproof.spark.statements.analysis import (
     MATCHED,
     NOT_MATCHED,
     NOT_MATCHED_BY_SOURCE,
-    Clause,
-    Meaning,
     ParsedCommand,
+    ResolvedClause,
+    ResolvedCommand,
 )
 
 _SOURCE, _CLAUSE = "_lakeproof_source", "_lakeproof_clause"
@@ -38,7 +38,7 @@ _PLAIN_NODES = ("LocalRelation", "LogicalRelation", "Range", "Project", "Filter"
 _LEVEL = StorageLevel.MEMORY_AND_DISK
 
 
-def merge_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: Policy) -> Effect:
+def merge_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: Policy) -> RowEffect:
     """The rows that a MERGE rewrites, removes and adds."""
     scan = placed_scan(engine, table)
     meant = meaning_on(engine, table, scan.rows, parsed)
@@ -63,10 +63,10 @@ def merge_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: Po
     except BaseException:
         taken.discard(engine.gateway)
         raise
-    return Effect(targets, taken.new, reads, wanted_by(said, Command.MERGE, policy))
+    return RowEffect(targets, taken.new, reads, wanted_by(said, Command.MERGE, policy))
 
 
-def _outcomes(engine: Engine, table: Table, scan: PlacedScan, meant: Meaning) -> tuple[DataFrame, int | None]:
+def _outcomes(engine: Engine, table: Table, scan: PlacedScan, meant: ResolvedCommand) -> tuple[DataFrame, int | None]:
     """One row for each pair that a clause acts on, or that was matched in vain; and about how many have a place."""
     assert meant.source is not None
     assert meant.condition is not None
@@ -106,7 +106,7 @@ def _there() -> Column:
     return F.col(_SOURCE).isNotNull()
 
 
-def _clause(clauses: Sequence[Clause]) -> Column:
+def _clause(clauses: Sequence[ResolvedClause]) -> Column:
     """The number of the first clause that applies to a joined row, or null."""
     sides = {
         MATCHED: _here() & _there(),
@@ -121,7 +121,7 @@ def _clause(clauses: Sequence[Clause]) -> Column:
     return found
 
 
-def _columns(table: Table, clauses: Sequence[Clause]) -> list[Column]:
+def _columns(table: Table, clauses: Sequence[ResolvedClause]) -> list[Column]:
     """Every column of the table after the clause that applies."""
     columns = []
     for at, field in enumerate(to_spark_schema(table.schema()).fields):
@@ -134,7 +134,7 @@ def _columns(table: Table, clauses: Sequence[Clause]) -> list[Column]:
     return columns
 
 
-def _must_be_unique(clauses: Sequence[Clause]) -> bool:
+def _must_be_unique(clauses: Sequence[ResolvedClause]) -> bool:
     """Whether a row that two source rows match is a mistake: always but where every match deletes, as in Spark."""
     matched = [clause for clause in clauses if clause.when == MATCHED]
     if not matched:
@@ -142,7 +142,7 @@ def _must_be_unique(clauses: Sequence[Clause]) -> bool:
     return len(matched) > 1 or matched[0].values is not None or matched[0].condition is not None
 
 
-def _refuse_ambiguous(taken: Taken) -> None:
+def _refuse_ambiguous(taken: TakenRows) -> None:
     """Two source rows may not match one row."""
     matched = np.sort(np.concatenate(taken.places))
     if np.any(matched[1:] == matched[:-1]):
@@ -152,7 +152,7 @@ def _refuse_ambiguous(taken: Taken) -> None:
         )
 
 
-def _reads(scan: PlacedScan, said: Asked, taken: Taken, targets: Found) -> Found:
+def _reads(scan: PlacedScan, said: Asked, taken: TakenRows, targets: Found) -> Found:
     """Rows that were matched and left as they are, and what the source read of the table."""
     left = without(scan.found(taken.places[READ]), targets)
     for path, positions in rows_read(scan, said, targets).items():

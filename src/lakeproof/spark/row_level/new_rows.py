@@ -26,7 +26,7 @@ from lakeproof.spark.jvm.spark_types import has_collections, to_spark_schema
 from lakeproof.spark.reading.columns import named_column
 from lakeproof.spark.row_level.row_positions import PLACE
 from lakeproof.spark.writing.spark_write import (
-    Written,
+    WrittenFiles,
     described,
     native_paths,
     new_folder,
@@ -60,7 +60,7 @@ class NewRows(NamedTuple):
 
     local: pa.Table | None = None
     kept: DataFrame | None = None
-    done: Written | None = None
+    done: WrittenFiles | None = None
 
     def release(self) -> None:
         """Spark forgets them."""
@@ -68,7 +68,7 @@ class NewRows(NamedTuple):
             self.kept.unpersist()
 
 
-class Taken(NamedTuple):
+class TakenRows(NamedTuple):
     """The places of a query's rows by fate, a place as often as there were rows for it, and the rows to write."""
 
     places: tuple[Positions, ...]
@@ -82,7 +82,7 @@ class Taken(NamedTuple):
                 remove_folder(gateway, self.new.done.folder)
 
 
-def take(engine: Engine, table: Table, rows: DataFrame, *, read: Read, at_most: int | None = None) -> Taken:
+def take(engine: Engine, table: Table, rows: DataFrame, *, read: Read, at_most: int | None = None) -> TakenRows:
     """Run a query whose rows are the table's columns, `PLACE` and `FATE`; `at_most`: about so many have a place."""
     ready = with_partitions(rows, table, [PLACE, FATE])
     if read.bytes <= SMALL_BYTES:
@@ -97,12 +97,12 @@ def take(engine: Engine, table: Table, rows: DataFrame, *, read: Read, at_most: 
     return _kept(rows)
 
 
-def _at_hand(found: pa.Table) -> Taken:
+def _at_hand(found: pa.Table) -> TakenRows:
     new = found.filter(pc.equal(found[FATE], WRITTEN)).drop_columns([PLACE, FATE])
-    return Taken(_by_fate(found), NewRows(local=new) if new.num_rows else None)
+    return TakenRows(_by_fate(found), NewRows(local=new) if new.num_rows else None)
 
 
-def _kept(rows: DataFrame) -> Taken:
+def _kept(rows: DataFrame) -> TakenRows:
     kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         found = kept.select(PLACE, FATE).toArrow()
@@ -110,9 +110,9 @@ def _kept(rows: DataFrame) -> Taken:
         kept.unpersist()
         raise
     if pc.any(pc.equal(found[FATE], WRITTEN)).as_py():
-        return Taken(_by_fate(found), NewRows(kept=kept))
+        return TakenRows(_by_fate(found), NewRows(kept=kept))
     kept.unpersist()
-    return Taken(_by_fate(found), None)
+    return TakenRows(_by_fate(found), None)
 
 
 def _by_spark(table: Table, rows: DataFrame) -> bool:
@@ -127,7 +127,7 @@ def _by_fate(found: pa.Table) -> tuple[Positions, ...]:
     return tuple(places[fates == fate] for fate in FATES)
 
 
-def _written_and_told(gateway: Gateway, table: Table, rows: DataFrame) -> Taken:
+def _written_and_told(gateway: Gateway, table: Table, rows: DataFrame) -> TakenRows:
     """One job; each task of the last stage tells its places when it succeeds, and never twice."""
     told = [
         *[F.collect_list(F.when(F.col(FATE) == fate, F.col(PLACE))).alias(f"fate_{fate}") for fate in FATES],
@@ -150,7 +150,7 @@ def _written_and_told(gateway: Gateway, table: Table, rows: DataFrame) -> Taken:
     if not files:
         remove_folder(gateway, folder)
     places = tuple(heard[f"fate_{fate}"].combine_chunks().flatten().to_numpy() for fate in FATES)
-    return Taken(places, NewRows(done=Written(files, folder)) if files else None)
+    return TakenRows(places, NewRows(done=WrittenFiles(files, folder)) if files else None)
 
 
 def _heard(gateway: Gateway, written: DataFrame) -> pa.Table:
@@ -166,7 +166,7 @@ def with_partitions(rows: DataFrame, table: Table, extra: list[str]) -> DataFram
     return tagged(rows, table, more=extra).select("*", *partition_columns(table.spec(), table.schema()))
 
 
-def write_new(engine: Engine, table: Table, new: NewRows) -> Written:
+def write_new(engine: Engine, table: Table, new: NewRows) -> WrittenFiles:
     """The rows as data files."""
     if new.done is not None:
         return new.done
@@ -177,7 +177,7 @@ def write_new(engine: Engine, table: Table, new: NewRows) -> Written:
     folder = new_folder(table)
     names = new.local.column_names[len(table.schema().fields) :]
     try:
-        return Written(described(table, driver_files(new.local, names, folder, table)), folder)
+        return WrittenFiles(described(table, driver_files(new.local, names, folder, table)), folder)
     except BaseException:
         remove_folder(engine.gateway, folder)
         raise

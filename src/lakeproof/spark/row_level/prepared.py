@@ -14,18 +14,18 @@ from lakeproof.iceberg.committing.physical import NewFiles
 from lakeproof.iceberg.pyiceberg_names import DataFile as IcebergFile
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.delete_files import write_position_deletes
-from lakeproof.spark.compaction.rewrite_files import Rewritten, rewrite
+from lakeproof.spark.compaction.rewrite_files import RewrittenFiles, rewrite
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.row_level.effect import Effect
+from lakeproof.spark.row_level.effect import RowEffect
 from lakeproof.spark.row_level.new_rows import write_new
 from lakeproof.spark.row_level.row_positions import Found, as_rows
 from lakeproof.spark.row_level.scanned_files import Home, dead_rows, homes_of, kept_rows
-from lakeproof.spark.writing.spark_write import Written, remove_folder
+from lakeproof.spark.writing.spark_write import WrittenFiles, remove_folder
 
-NOTHING = Written((), "")
+NOTHING = WrittenFiles((), "")
 
 
-class Prepared(NamedTuple):
+class PreparedChange(NamedTuple):
     """A change whose files are written; the folders hold nothing else."""
 
     change: TableChange
@@ -33,7 +33,7 @@ class Prepared(NamedTuple):
     folders: tuple[str, ...] = ()
 
 
-def prepared(engine: Engine, table: Table, base: TableChange, effect: Effect, policy: Policy) -> Prepared:
+def prepared(engine: Engine, table: Table, base: TableChange, effect: RowEffect, policy: Policy) -> PreparedChange:
     """The effect as a change on this table, its files written."""
     head = table.current_snapshot()
     base = base._replace(
@@ -43,7 +43,7 @@ def prepared(engine: Engine, table: Table, base: TableChange, effect: Effect, po
         reads=as_rows(effect.reads),
     )
     if effect.whole:
-        return Prepared(whole_files_removed(base, effect, policy), NewFiles())
+        return PreparedChange(whole_files_removed(base, effect, policy), NewFiles())
     new = NOTHING if effect.new_rows is None else write_new(engine, table, effect.new_rows)
     homes = homes_of(engine, table, effect.targets)
     try:
@@ -56,7 +56,7 @@ def prepared(engine: Engine, table: Table, base: TableChange, effect: Effect, po
         raise
 
 
-def whole_files_removed(base: TableChange, effect: Effect, policy: Policy) -> TableChange:
+def whole_files_removed(base: TableChange, effect: RowEffect, policy: Policy) -> TableChange:
     """Files that go without being opened: by filter where the policy drops what matches at the head, else by name."""
     if replaces_by_filter(Command.METADATA_DELETE, policy):
         return base._replace(command=Command.METADATA_DELETE, row_filter=effect.conflict_filter)
@@ -68,7 +68,9 @@ def whole_files_removed(base: TableChange, effect: Effect, policy: Policy) -> Ta
     )
 
 
-def merged_on_read(table: Table, base: TableChange, targets: Found, homes: dict[str, Home], new: Written) -> Prepared:
+def merged_on_read(
+    table: Table, base: TableChange, targets: Found, homes: dict[str, Home], new: WrittenFiles
+) -> PreparedChange:
     """One delete file for each data file that loses rows, and the new rows."""
     if targets and table.format_version < 2:
         raise InvalidInput(
@@ -88,16 +90,16 @@ def merged_on_read(table: Table, base: TableChange, targets: Found, homes: dict[
         required_data_files=tuple(path for path, _ in rows),
         targets=rows,
     )
-    return Prepared(change, NewFiles(new.files, tuple(files)), folders_of(new))
+    return PreparedChange(change, NewFiles(new.files, tuple(files)), folders_of(new))
 
 
 def copied_on_write(
-    engine: Engine, table: Table, base: TableChange, targets: Found, homes: dict[str, Home], new: Written
-) -> Prepared:
+    engine: Engine, table: Table, base: TableChange, targets: Found, homes: dict[str, Home], new: WrittenFiles
+) -> PreparedChange:
     """Each data file that loses rows is written again without them; the new rows stand in files of their own."""
     lost = united(dead_rows(engine, table, homes.values()), targets)
     kept = rows_of((home.path, kept_rows(home, lost)) for home in homes.values())
-    done = rewrite(engine, table, [(homes[path],) for path, _ in kept], lost) if kept else Rewritten()
+    done = rewrite(engine, table, [(homes[path],) for path, _ in kept], lost) if kept else RewrittenFiles()
     change = base._replace(
         removed_data_files=tuple(home.file for home in homes.values()),
         targets=as_rows(targets),
@@ -105,7 +107,7 @@ def copied_on_write(
         mapping=done.mapping,
     )
     folders = (done.folder,) if done.folder else ()
-    return Prepared(change, NewFiles((*done.files, *new.files)), (*folders, *folders_of(new)))
+    return PreparedChange(change, NewFiles((*done.files, *new.files)), (*folders, *folders_of(new)))
 
 
 def united(found: Found, others: Found) -> Found:
@@ -116,7 +118,7 @@ def united(found: Found, others: Found) -> Found:
     }
 
 
-def folders_of(new: Written) -> tuple[str, ...]:
+def folders_of(new: WrittenFiles) -> tuple[str, ...]:
     """The folder of the new rows, if there are any."""
     return (new.folder,) if new.folder else ()
 

@@ -24,10 +24,10 @@ from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.names_in_force import names_mean
 from lakeproof.spark.row_level.delete import delete_effect
-from lakeproof.spark.row_level.effect import Effect
+from lakeproof.spark.row_level.effect import RowEffect
 from lakeproof.spark.row_level.expired import again_if_expired
 from lakeproof.spark.row_level.merge import merge_effect
-from lakeproof.spark.row_level.prepared import Prepared, prepared
+from lakeproof.spark.row_level.prepared import PreparedChange, prepared
 from lakeproof.spark.row_level.update import update_effect
 from lakeproof.spark.statements.analysis import ParsedCommand
 from lakeproof.spark.statements.options import refuse_staged_writes
@@ -36,12 +36,12 @@ from lakeproof.spark.writing.spark_write import remove_folder
 
 MAX_RERUNS_PROPERTY = "lakeproof.max-reruns"
 _log = logging.getLogger("lakeproof")
-_EFFECTS: dict[Command, Callable[..., Effect]] = {
+_EFFECTS: dict[Command, Callable[..., RowEffect]] = {
     Command.DELETE: delete_effect,
     Command.UPDATE: update_effect,
     Command.MERGE: merge_effect,
 }
-Find = Callable[..., Effect]
+Find = Callable[..., RowEffect]
 
 
 def run_row_level(
@@ -86,7 +86,7 @@ def _once(
 
 def _prepared(
     engine: Engine, table: Table, base: TableChange, policy: Policy, find: Find, name: str
-) -> Prepared | None:
+) -> PreparedChange | None:
     with names_mean(engine, pinned={name: table}):
         effect = find(table, policy=policy)
     try:
@@ -96,7 +96,7 @@ def _prepared(
         effect.release()
 
 
-def _committed(engine: Engine, table: Table, made: Prepared, policy: Policy, run: Run) -> Committed | RunAgain:
+def _committed(engine: Engine, table: Table, made: PreparedChange, policy: Policy, run: Run) -> Committed | RunAgain:
     """The prepared change, committed; where it certainly was not, none of its files is left."""
     on_phase = engine.watch.on_phase
     with removed_if_refused(lambda: _remove(engine, table, made)):
@@ -116,7 +116,7 @@ def _committed(engine: Engine, table: Table, made: Prepared, policy: Policy, run
     return answer
 
 
-def _remove(engine: Engine, table: Table, made: Prepared) -> None:
+def _remove(engine: Engine, table: Table, made: PreparedChange) -> None:
     remove_files(table, (file.file_path for file in (*made.files.data_files, *made.files.delete_files)))
     for folder in made.folders:
         remove_folder(engine.gateway, folder)

@@ -31,13 +31,13 @@ from lakeproof.spark.reading.deletes import (
     FILE,
     GROUP,
     ROW_INDEX,
-    Deletes,
+    SnapshotDeletes,
     bitmap,
     find_deletes,
     without_deleted,
 )
 from lakeproof.spark.reading.file_groups import portions_of
-from lakeproof.spark.reading.file_index import Group, ManagedFileIndex, ScanSource
+from lakeproof.spark.reading.file_index import FileGroup, ManagedFileIndex, ScanSource
 
 PLACE = "_lakeproof_place"
 _SHIFT = 40
@@ -50,7 +50,7 @@ class PlacedFileIndex(ManagedFileIndex):
     """A file index that gives every file its number and the bitmap of what is deleted in it."""
 
     def __init__(
-        self, gateway: Gateway, source: ScanSource, deletes: Deletes | None, only: frozenset[str] | None = None
+        self, gateway: Gateway, source: ScanSource, deletes: SnapshotDeletes | None, only: frozenset[str] | None = None
     ) -> None:
         super().__init__(gateway, source, _HIDDEN, only)
         self.deletes = deletes
@@ -64,12 +64,12 @@ class PlacedFileIndex(ManagedFileIndex):
             return {}
         return deleted_in(self.source.table, planned)
 
-    def groups(self, planned: ScanPlan) -> list[Group]:
+    def groups(self, planned: ScanPlan) -> list[FileGroup]:
         """Every file stands alone."""
         dead, paths = self.dead(planned), planned.files["path"].to_pylist()
         groups = self.deletes.groups if self.deletes is not None else {}
         return [
-            Group((self.numbers[paths[n]], groups.get(paths[n], 0), _bits(dead.get(paths[n]))), [n])
+            FileGroup((self.numbers[paths[n]], groups.get(paths[n], 0), _bits(dead.get(paths[n]))), [n])
             for n in self.kept(planned)
         ]
 

@@ -36,7 +36,7 @@ from lakeproof.iceberg.tables.column_dependencies import infer, table_dependenci
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway, items_of
-from lakeproof.spark.reading.catalyst import Node, Translation, conjuncts_of, translated, trees_of
+from lakeproof.spark.reading.catalyst import CatalystNode, Translation, conjuncts_of, translated, trees_of
 from lakeproof.spark.reading.columns import named_column
 from lakeproof.spark.reading.deletes import HIDDEN
 from lakeproof.spark.reading.file_index import ScanSource
@@ -170,7 +170,7 @@ def scanned_key(plan: Any) -> str | None:
     return _one_scan(plan).key
 
 
-def _is_own(tree: Node) -> bool:
+def _is_own(tree: CatalystNode) -> bool:
     """Whether a condition is the scan's own: it leaves out deleted rows, and no user can write it."""
     names = {str(node.fields["name"]) for node in tree.every() if node.kind == "AttributeReference"}
     return bool(names) and all(name.startswith(HIDDEN) for name in names)

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm.spark_types import to_spark_schema
-from lakeproof.spark.statements.analysis import Analyzer, Meaning, ParsedCommand, Target
+from lakeproof.spark.statements.analysis import Analyzer, ParsedCommand, ResolvedCommand, Target
 
 
 def analyzer_of(engine: Engine) -> Analyzer:
@@ -15,7 +15,7 @@ def analyzer_of(engine: Engine) -> Analyzer:
     return engine.gateway.once("analyzer", lambda: Analyzer(engine.gateway))
 
 
-def meaning_on(engine: Engine, table: Table, rows: DataFrame, parsed: ParsedCommand) -> Meaning:
+def meaning_on(engine: Engine, table: Table, rows: DataFrame, parsed: ParsedCommand) -> ResolvedCommand:
     """What the command means on `rows`, a scan whose first columns are the table's."""
     *namespace, name = table.name()
     target = Target(("spark_catalog", ".".join(namespace), name), rows, to_spark_schema(table.schema()))

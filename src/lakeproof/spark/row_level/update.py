@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from lakeproof.commit import Command, Policy
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.row_level.effect import Effect, amount_read, rows_read, wanted_by
+from lakeproof.spark.row_level.effect import RowEffect, amount_read, rows_read, wanted_by
 from lakeproof.spark.row_level.new_rows import FATE, WRITTEN, take
 from lakeproof.spark.row_level.row_positions import PLACE, PlacedScan, placed_scan
 from lakeproof.spark.row_level.scan_filters import asked
@@ -16,7 +16,7 @@ from lakeproof.spark.row_level.target import meaning_on
 from lakeproof.spark.statements.analysis import ParsedCommand
 
 
-def update_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: Policy) -> Effect:
+def update_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: Policy) -> RowEffect:
     """The rows that an UPDATE rewrites, and what they become."""
     scan = placed_scan(engine, table)
     meant = meaning_on(engine, table, scan.rows, parsed)
@@ -28,7 +28,7 @@ def update_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: P
     taken = take(engine, table, new, read=amount_read(scan, said))
     targets = scan.found(taken.places[WRITTEN])
     reads = rows_read(scan, said, targets) if targets else {}
-    return Effect(targets, taken.new, reads, wanted_by(said, Command.UPDATE, policy))
+    return RowEffect(targets, taken.new, reads, wanted_by(said, Command.UPDATE, policy))
 
 
 def _only_where_found(scan: PlacedScan, value: Column) -> Column:

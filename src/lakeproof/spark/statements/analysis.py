@@ -55,7 +55,7 @@ class Target(NamedTuple):
     columns: spark.StructType
 
 
-class Clause(NamedTuple):
+class ResolvedClause(NamedTuple):
     """A WHEN clause: `values` has an expression for each column of the table; `None`: the clause deletes."""
 
     when: str
@@ -63,13 +63,13 @@ class Clause(NamedTuple):
     values: tuple[Column, ...] | None
 
 
-class Meaning(NamedTuple):
+class ResolvedCommand(NamedTuple):
     """A command resolved on a scan: WHERE or ON (`None`: every row), the values of an UPDATE, the parts of a MERGE."""
 
     condition: Column | None = None
     values: tuple[Column, ...] = ()
     source: DataFrame | None = None
-    clauses: tuple[Clause, ...] = ()
+    clauses: tuple[ResolvedClause, ...] = ()
     said: Any = None  # the WHERE of a DELETE as Catalyst holds it
 
 
@@ -135,7 +135,7 @@ class Analyzer:
 
     # ---- meaning
 
-    def meaning(self, parsed: ParsedCommand, target: Target) -> Meaning:
+    def meaning(self, parsed: ParsedCommand, target: Target) -> ResolvedCommand:
         """The command's conditions, values and source, resolved on the target's scan; or Spark's own error."""
         self.activate()
         analyzed = self.analyzer.execute(self._with_target(parsed.plan, target))
@@ -147,12 +147,12 @@ class Analyzer:
             raise InvalidInput("MERGE WITH SCHEMA EVOLUTION is not supported", hint="add the columns with ALTER TABLE")
         if parsed.command is Command.DELETE:
             said = command.condition()
-            return Meaning(self.column(said), said=said)
+            return ResolvedCommand(self.column(said), said=said)
         attributes = self._attributes(target)
         if parsed.command is Command.UPDATE:
             values = self._updated(attributes, command.assignments(), star=False)
-            return Meaning(self._optional(command.condition()), values)
-        return Meaning(
+            return ResolvedCommand(self._optional(command.condition()), values)
+        return ResolvedCommand(
             self.column(command.mergeCondition()),
             source=self.gateway.dataframe(command.sourceTable()),
             clauses=tuple(self._clauses(command, attributes)),
@@ -242,7 +242,7 @@ class Analyzer:
             declared.append(attribute.withDataType(kind).withNullability(field.nullable))
         return self.gateway.sequence(declared)
 
-    def _clauses(self, command: Any, attributes: Any) -> Iterator[Clause]:
+    def _clauses(self, command: Any, attributes: Any) -> Iterator[ResolvedClause]:
         groups = {
             MATCHED: command.matchedActions(),
             NOT_MATCHED: command.notMatchedActions(),
@@ -251,7 +251,7 @@ class Analyzer:
         for when, actions in groups.items():
             for action in items_of(actions):
                 _refuse_other_types(when, action.condition())
-                yield Clause(when, self._optional(action.condition()), self._written(action, attributes))
+                yield ResolvedClause(when, self._optional(action.condition()), self._written(action, attributes))
 
     def _written(self, action: Any, attributes: Any) -> tuple[Column, ...] | None:
         kind = action.getClass().getSimpleName()

@@ -14,7 +14,7 @@ from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED
 from lakeproof.iceberg.pyiceberg_names import IcebergType, PrimitiveType, Table
 from lakeproof.iceberg.tables import evolution
-from lakeproof.iceberg.tables.creation import Staged, abandon, publish, stage_table
+from lakeproof.iceberg.tables.creation import StagedTable, abandon, publish, stage_table
 from lakeproof.iceberg.tables.refs import create_branch, create_tag, drop_ref
 from lakeproof.iceberg.tables.tables import (
     PartitionBy,
@@ -82,7 +82,7 @@ def _create_as(engine: Engine, made: s.CreateTable, name: str, rows: DataFrame) 
         raise
 
 
-def _fill(engine: Engine, made: s.CreateTable, name: str, staged: Staged, rows: DataFrame) -> None:
+def _fill(engine: Engine, made: s.CreateTable, name: str, staged: StagedTable, rows: DataFrame) -> None:
     on_phase = engine.watch.on_phase
     on_phase(SCANNED)
     written = write_rows(engine.gateway, staged.table, rows)
@@ -149,7 +149,7 @@ def _refuse(engine: Engine, made: s.CreateTable, place: str) -> None:
         raise InvalidInput("Spark itself has a table of that name", place=place, hint="drop it, or choose another name")
 
 
-def _schema(engine: Engine, columns: tuple[s.Column, ...], place: str) -> spark.StructType:
+def _schema(engine: Engine, columns: tuple[s.ColumnDefinition, ...], place: str) -> spark.StructType:
     fields = []
     for column in columns:
         kind = _type(engine, column, place)
@@ -162,7 +162,7 @@ def _schema(engine: Engine, columns: tuple[s.Column, ...], place: str) -> spark.
     return spark.StructType(fields)
 
 
-def _type(engine: Engine, column: s.Column, place: str) -> spark.DataType:
+def _type(engine: Engine, column: s.ColumnDefinition, place: str) -> spark.DataType:
     with spoken(engine.gateway):
         try:
             return spark.StructType.fromDDL(f"x {column.type}").fields[0].dataType
@@ -206,15 +206,15 @@ _ALTER_HINT = (
 
 def _schema_changes(engine: Engine, change: s.Change, place: str) -> Iterator[evolution.SchemaChange]:
     match change:
-        case s.AddColumn(column, first, after):
+        case s.AddColumnClause(column, first, after):
             if not column.nullable:
                 hint = "old rows have no value for it"
                 raise InvalidInput("a new column cannot be NOT NULL", place=f"column {column.name}", hint=hint)
             kind = _iceberg_type(engine, column, place)
             yield evolution.AddColumn(column.name, kind, column.comment, first, after)
-        case s.RenameColumn(name, new_name):
+        case s.RenameColumnClause(name, new_name):
             yield evolution.RenameColumn(name, new_name)
-        case s.DropColumn(name):
+        case s.DropColumnClause(name):
             yield evolution.DropColumn(name)
         case s.AlterColumn():
             yield from _column_changes(engine, change, place)
@@ -222,7 +222,7 @@ def _schema_changes(engine: Engine, change: s.Change, place: str) -> Iterator[ev
 
 def _column_changes(engine: Engine, change: s.AlterColumn, place: str) -> Iterator[evolution.SchemaChange]:
     if change.type is not None:
-        kind = _iceberg_type(engine, s.Column(change.name, change.type), place)
+        kind = _iceberg_type(engine, s.ColumnDefinition(change.name, change.type), place)
         if not isinstance(kind, PrimitiveType):
             raise InvalidInput("only single values can be widened", place=f"column {change.name}")
         yield evolution.WidenColumn(change.name, kind)
@@ -238,7 +238,7 @@ def _column_changes(engine: Engine, change: s.AlterColumn, place: str) -> Iterat
         yield evolution.CommentColumn(change.name, make_optional=True)
 
 
-def _iceberg_type(engine: Engine, column: s.Column, place: str) -> IcebergType:
+def _iceberg_type(engine: Engine, column: s.ColumnDefinition, place: str) -> IcebergType:
     return to_iceberg_type(_type(engine, column, place), count(1), column.name)
 
 
@@ -249,7 +249,7 @@ def _partition_changes(change: s.Change) -> Iterator[evolution.PartitionChange]:
         yield evolution.DropPartition(_partition_by(change.field))
 
 
-def _partition_by(field: s.PartitionField) -> PartitionBy:
+def _partition_by(field: s.PartitionTransform) -> PartitionBy:
     return PartitionBy(".".join(name_parts(field.column)), field.transform, field.name)
 
 

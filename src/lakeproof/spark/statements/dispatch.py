@@ -52,7 +52,7 @@ Sql = Callable[..., DataFrame]
 OnTable = s.Alter | s.Drop | s.Truncate | s.Describe | s.Show
 
 
-class Runner:
+class StatementRunner:
     """Runs the statements of one lake; `spark_sql` is Spark's own."""
 
     def __init__(self, engine: Engine, spark_sql: Sql) -> None:
@@ -68,7 +68,7 @@ class Runner:
 
     def _result(self, text: str, args: Arguments | None) -> DataFrame:
         statement = self.understood(text)
-        if isinstance(statement, s.Query):
+        if isinstance(statement, s.QueryStatement):
             return self._query(statement.text, args)
         result = self._changed(statement, text, args)
         follow_tables(self.engine)
@@ -143,7 +143,7 @@ class Runner:
             case s.InsertDirectory(path, text):
                 refuse_managed_path(self.engine, path)
                 return self.spark_sql(text)
-            case s.Call():
+            case s.ProcedureCall():
                 return call(self.engine, statement)
             case s.Explain(mode, inner, text):
                 return self._explain(mode, inner, text)
@@ -201,7 +201,7 @@ class Runner:
         if isinstance(statement, s.AsOf):
             with names_mean(self.engine, as_of_ms=epoch_millis(self.engine.gateway, statement.instant)):
                 rows = self.spark_sql(statement.query)
-        elif isinstance(statement, s.Query):
+        elif isinstance(statement, s.QueryStatement):
             rows = self.spark_sql(statement.text)
         else:
             return self.spark_sql(text)

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 
 from lakeproof.errors import InvalidInput, Unavailable
 from lakeproof.iceberg.pyiceberg_names import Table
-from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode, version_label
+from lakeproof.spark.engine import AppendRows, Engine, Overwrite, OverwritePartitions, WriteMode, version_label
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.reading.catalyst import translated, trees_of
 from lakeproof.spark.row_level.scan_filters import Asked, asked
@@ -59,7 +59,7 @@ def _resolved(engine: Engine, table: Table, parsed: ParsedInsert) -> ResolvedIns
 def _mode(engine: Engine, table: Table, command: Any) -> WriteMode:
     kind = command.nodeName()
     if kind == "AppendData":
-        return Append()
+        return AppendRows()
     return OverwritePartitions() if kind == "OverwritePartitionsDynamic" else _replaced(engine, table, command)
 
 

@@ -19,7 +19,7 @@ from lakeproof.spark.statements.ddl import create_from_rows
 from lakeproof.spark.statements.names import qualified
 from lakeproof.spark.statements.options import reader_options
 from lakeproof.spark.statements.table_options import is_managed, partition_by
-from lakeproof.sql.statements import CreateTable, PartitionField
+from lakeproof.sql.statements import CreateTable, PartitionTransform
 
 
 def create_by_writer(engine: Engine, name: str, rows: DataFrame, writer: Any) -> bool:
@@ -39,7 +39,7 @@ def create_by_writer(engine: Engine, name: str, rows: DataFrame, writer: Any) ->
         provider=provider or "",
         options=tuple(options.items()),
         properties=tuple(properties.items()),
-        partitions=tuple(PartitionField(joined_name(each.column.split(".")), each.transform) for each in fields),
+        partitions=tuple(PartitionTransform(joined_name(each.column.split(".")), each.transform) for each in fields),
         clauses=("clustered",) if _optional(gateway, writer, spark41.WRITER_CLUSTERING) is not None else (),
     )
     create_from_rows(engine, made, qualified(engine, name), rows)
@@ -57,7 +57,7 @@ def save_by_writer(
         return False
     given = _optional(gateway, writer, spark41.WRITER_PARTITION_COLUMNS)
     by = [*columns] or ([str(column) for column in items_of(given)] if given is not None else [])
-    partitions = tuple(PartitionField(joined_name([column])) for column in by)
+    partitions = tuple(PartitionTransform(joined_name([column])) for column in by)
     made = CreateTable(name, "", provider=chosen, options=tuple(options.items()), partitions=partitions)
     if _optional(gateway, writer, spark41.WRITER_BUCKETS) is not None:
         made = made._replace(clauses=("bucketed",))

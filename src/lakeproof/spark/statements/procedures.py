@@ -30,7 +30,7 @@ from lakeproof.spark.statements.instants import epoch_millis, session_zone
 from lakeproof.spark.statements.local_rows import local_rows
 from lakeproof.spark.statements.migrate import migrate
 from lakeproof.spark.statements.names import qualified
-from lakeproof.sql.statements import Call
+from lakeproof.sql.statements import ProcedureCall
 
 _LONG, _TEXT, _BOOL = spark.LongType(), spark.StringType(), spark.BooleanType()
 Row = tuple[Any, ...]
@@ -44,7 +44,7 @@ class Procedure(NamedTuple):
     run: Callable[..., Sequence[Row]]
 
 
-def call(engine: Engine, called: Call) -> DataFrame:
+def call(engine: Engine, called: ProcedureCall) -> DataFrame:
     """The result of a procedure, as rows."""
     procedure = PROCEDURES.get(called.procedure)
     if procedure is None:
@@ -55,7 +55,7 @@ def call(engine: Engine, called: Call) -> DataFrame:
     return local_rows(engine.gateway.spark, rows, schema)
 
 
-def _bound(called: Call, procedure: Procedure) -> dict[str, Any]:
+def _bound(called: ProcedureCall, procedure: Procedure) -> dict[str, Any]:
     names = [name.rstrip("?") for name in procedure.parameters]
     given: dict[str, Any] = {}
     for position, argument in enumerate(called.arguments):

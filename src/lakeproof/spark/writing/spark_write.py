@@ -50,20 +50,20 @@ _OPEN_FILES = "spark.sql.maxConcurrentOutputFileWriters"
 _MOST_OPEN_FILES = 16
 
 
-class Written(NamedTuple):
+class WrittenFiles(NamedTuple):
     """The data files of one write, and the folder that holds nothing else."""
 
     files: tuple[DataFile, ...]
     folder: str
 
 
-def write_rows(gateway: Gateway, table: Table, rows: DataFrame) -> Written:
+def write_rows(gateway: Gateway, table: Table, rows: DataFrame) -> WrittenFiles:
     """The rows as data files that no snapshot names yet; after a failure nothing is left behind."""
     folder = new_folder(table)
     try:
         local = local_files(gateway, table, rows, folder)
         if local is not None:
-            return Written(tuple(local), folder)
+            return WrittenFiles(tuple(local), folder)
         chosen = tagged(rows, table)
         names = [f"{_PART}{field.name}" for field in table.spec().fields]
         in_workers = _format(table) == "parquet" and has_collections(chosen.schema)
@@ -73,7 +73,7 @@ def write_rows(gateway: Gateway, table: Table, rows: DataFrame) -> Written:
         else:
             paths = native_paths(gateway, with_parts, names, folder, table)
             files = [_written(table, path) for path in paths]
-        return Written(described(table, files), folder)
+        return WrittenFiles(described(table, files), folder)
     except BaseException:
         remove_folder(gateway, folder)
         raise

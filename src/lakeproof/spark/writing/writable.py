@@ -14,7 +14,7 @@ from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS, NEVER, Expression, IsNull, all_of, any_of
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.tables.tables import column_path
-from lakeproof.spark.engine import Append, Engine, Overwrite, OverwritePartitions, WriteMode, version_label
+from lakeproof.spark.engine import AppendRows, Engine, Overwrite, OverwritePartitions, WriteMode, version_label
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway, JavaProxy, from_java
 from lakeproof.spark.jvm.spark_types import to_spark_schema
@@ -116,7 +116,7 @@ class WriteBuilder(JavaProxy):
     def __init__(self, engine: Engine, table: Table) -> None:
         super().__init__(engine.gateway)
         self.engine, self.table = engine, table
-        self.mode: WriteMode = Append()
+        self.mode: WriteMode = AppendRows()
 
     def build(self) -> Write:
         """The write as it was asked for."""
