@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from lakeproof.checker.search import check
 from lakeproof.checker.verdicts.verdict import Verdict
+from lakeproof.commit.checks import ROW_CHECKS, WINDOW_CHECKS
 from lakeproof.commit.policy import POLICIES
 from lakeproof.models.iceberg import build
 
@@ -84,20 +85,16 @@ OTHER_POLICIES = (
     Proof("the same with the fix", _ANYBODY, "iceberg-spark-fixed"),
     Proof("PyIceberg", _ANYBODY, "pyiceberg"),
 )
-NECESSITY = (
-    Proof("without `target_rows`", _ANYBODY, without="target_rows"),
-    Proof("without `replaced_files`", {**_ANYBODY, **_MIXED}, without="replaced_files"),
-    Proof("without `new_rows_match`", {**_ANYBODY, **_SERIALIZABLE}, without="new_rows_match"),
-    Proof(
-        "without `rows_read`",
-        {**_ANYBODY, **_SERIALIZABLE, "commands": "insert,delete-exists"},
-        without="rows_read",
-    ),
-    Proof(
-        "without `history_known`",
-        {**_ANYBODY, "num-keys": "1", "others-may": "merge-on-read,expiry"},
-        without="history_known",
-    ),
+_WHERE_A_CHECK_IS_MISSED: tuple[dict[str, str], ...] = (
+    _ANYBODY,
+    {**_ANYBODY, **_MIXED},
+    {**_ANYBODY, **_SERIALIZABLE},
+    {**_ANYBODY, **_SERIALIZABLE, "commands": "insert,delete-exists"},
+    {**_ANYBODY, "num-keys": "1", "others-may": "merge-on-read,expiry"},
+)
+NECESSITY = tuple(
+    Proof(f"without `{check}`", parameters, without=check)
+    for check, parameters in zip((*ROW_CHECKS, *WINDOW_CHECKS), _WHERE_A_CHECK_IS_MISSED, strict=True)
 )
 ENDLESS_WRITERS = (
     Proof("2 writers, 1 id, snapshot", {**_ENDLESS, "num-keys": "1"}),
