@@ -148,7 +148,7 @@ class SearchBounds(NamedTuple):
     def __str__(self) -> str:
         """What is open and what is fixed, in one line.
 
-        >>> str(Bounds(("writers", "commands"), ("tables of up to 3 ids",)))
+        >>> str(SearchBounds(("writers", "commands"), ("tables of up to 3 ids",)))
         'for any number of writers and commands; tables of up to 3 ids'
         """
         *most, last = self.unbounded or ("",)

@@ -1,7 +1,7 @@
 """What one run of a statement does to rows: its statement, the source row and the values that this run has.
 
-A `Meaning` is what a model's command asks for its effect; the conflict filter is all that commit checks learn of it.
-Long because it is one value: what every kind of statement does is a method or two of it.
+A `StatementRun` is what a model's command asks for its effect; the conflict filter is all that commit checks learn of
+it. Long because it is one value: what every kind of statement does is a method or two of it.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class Engine:
         self.scans = Scans(gateway)
 
     def watched(self, **changed: Any) -> Engine:
-        """The same tables, commands on which are watched or judged in another way (`Watch`)."""
+        """The same tables, commands on which are watched or judged in another way (`CommitWatch`)."""
         found = copy(self)
         found.watch = replace(self.watch, **changed)
         return found

@@ -104,7 +104,7 @@ class Lake:
                 return self._runner.run(text, args)
 
     def watched(self, **how: Any) -> Lake:
-        """The same lake, whose statements are watched or judged as `Watch` says: `on_phase`, `on_rerun`, `policy`."""
+        """The same lake, watched or judged as `CommitWatch` says: `on_phase`, `on_rerun`, `policy`."""
         return Lake(StatementRunner(self._engine.watched(**how), self._runner.spark_sql))
 
     def collect(self, rows: DataFrame) -> list[Any]:

@@ -147,8 +147,7 @@ def exact_condition(source: ScanSource, condition: Any) -> Expression | None:
 
     Here the columns have the table's names. A scan may read them under others, which are those of optimized plans.
     """
-    said = translated(conjuncts_of(condition), {name: name for name in source.columns.values()})
-    return _shortened(said.filter) if said.exact else None
+    return _if_exact(translated(conjuncts_of(condition), {name: name for name in source.columns.values()}))
 
 
 def scan_and_filter(engine: Engine, plan: Any) -> tuple[ScanSource, Expression] | None:
@@ -161,7 +160,10 @@ def scan_and_filter(engine: Engine, plan: Any) -> tuple[ScanSource, Expression] 
 
 def _exact(source: ScanSource, conditions: list[Any]) -> Expression | None:
     trees = [tree for condition in conditions for tree in conjuncts_of(condition) if not _is_own(tree)]
-    said = source.translated(trees)
+    return _if_exact(source.translated(trees))
+
+
+def _if_exact(said: Translation) -> Expression | None:
     return _shortened(said.filter) if said.exact else None
 
 
