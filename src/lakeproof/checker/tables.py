@@ -167,14 +167,16 @@ class Tables:
         if number is not None:
             return number, 0
         known = self.renamed.get(value)
-        if known is None:
-            for symmetry, maps in enumerate(self.symmetries, 1):
-                number = self.shared.ids.get(maps.shared(value))
-                if number is not None:
-                    known = self.renamed[value] = (number, symmetry)
-                    return known
-            return self.shared(value), 0
-        return known
+        return self.choose_representative(value) if known is None else known
+
+    def choose_representative(self, value: Any) -> tuple[int, int]:
+        """The same of a value that was not met before: the first renaming of it that was."""
+        for symmetry, maps in enumerate(self.symmetries, 1):
+            number = self.shared.ids.get(maps.shared(value))
+            if number is not None:
+                known = self.renamed[value] = (number, symmetry)
+                return known
+        return self.shared(value), 0
 
     def _by_own(self, kind: int, index: int, own: int, shared: Any, own_value: Any) -> list[Outcome]:
         key = (kind, index, own)

@@ -2,6 +2,7 @@
 
 from lakeproof.filters.expression import (
     ALWAYS,
+    COMPARISONS,
     NEVER,
     Always,
     And,
@@ -25,6 +26,7 @@ from lakeproof.filters.transforms import applied
 
 __all__ = [
     "ALWAYS",
+    "COMPARISONS",
     "NEVER",
     "Always",
     "And",

@@ -6,13 +6,13 @@ missing, types do not compare or a part is opaque, the answer is «may match».
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 from lakeproof.filters.expression import (
+    COMPARISONS,
     NEVER,
     Always,
     And,
@@ -29,15 +29,6 @@ from lakeproof.filters.expression import (
 )
 from lakeproof.filters.transforms import applied, is_known, is_monotone, parsed
 from lakeproof.format import Bounds, DataFile, DeleteFile, PartitionField, PartitionSpec, Row, TableShape, Value
-
-_OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 _PLAIN = (int, str, bool, float, bytes)  # values of one of these types always compare
 _TYPES: Mapping[type, tuple[str, ...]] = {
@@ -92,8 +83,8 @@ def compared(left: Value, op: str, right: Value) -> bool:
     """Spark's comparison: NaN equals itself and is greater than every number."""
     nans = (left != left) - (right != right)  # 1, 0 or -1 where exactly one side is NaN
     if left != left or right != right:
-        return bool(_OPERATORS[op](nans, 0))
-    return bool(_OPERATORS[op](left, right))
+        return bool(COMPARISONS[op](nans, 0))
+    return bool(COMPARISONS[op](left, right))
 
 
 def may_match_file(expression: Expression, file: DataFile, shape: TableShape) -> bool:
@@ -187,11 +178,11 @@ def _interval_allows(op: str, value: Any, known: Bounds) -> bool:
         return True
     _expect_comparable(value, lower)
     _expect_comparable(value, upper)
-    if op in ("=", "<", "<=") and lower is not None and not _OPERATORS["<" if op == "<" else "<="](lower, value):
+    if op in ("=", "<", "<=") and lower is not None and not COMPARISONS["<" if op == "<" else "<="](lower, value):
         return False
     nan_possible = isinstance(upper, float) and known.has_nans and op != "="
     if op in ("=", ">", ">=") and upper is not None and not nan_possible:
-        return bool(_OPERATORS[">" if op == ">" else ">="](upper, value))
+        return bool(COMPARISONS[">" if op == ">" else ">="](upper, value))
     return True
 
 

@@ -5,12 +5,12 @@ A node is turned into a function once. It is given the row of each relation, and
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
 from lakeproof.errors import LakeproofError
+from lakeproof.filters import COMPARISONS
 from lakeproof.format import Row, Value
 from lakeproof.sql.expressions import Call, Column, Constant, Node, Query, Subquery, Unknown
 
@@ -19,15 +19,6 @@ TableRows = Mapping[str, Sequence[Row]]
 Computed = Callable[[Bindings, TableRows], Any]
 Layout = Mapping[str, tuple[str, ...]]
 """The column names of each relation, in the order of its rows; those of hidden values come last."""
-
-_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 class Evaluator:
@@ -132,7 +123,7 @@ def compare(name: str, left: Any, right: Any) -> bool | None:
         return None
     if isinstance(left, date) and isinstance(right, date) and type(left) is not type(right):
         left, right = _moment(left), _moment(right)
-    return _COMPARED[name](left, right)
+    return bool(COMPARISONS[name](left, right))
 
 
 def _moment(value: date) -> datetime:
@@ -140,7 +131,7 @@ def _moment(value: date) -> datetime:
 
 
 def _called(name: str, parts: list[Computed]) -> Computed:
-    if name in _COMPARED or name == "<=>":
+    if name in COMPARISONS or name == "<=>":
         left, right = parts
         return lambda rows, tables: compare(name, left(rows, tables), right(rows, tables))
     if name == "and":

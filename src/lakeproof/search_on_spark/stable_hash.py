@@ -67,16 +67,11 @@ def number_of(value: Any) -> int:
 class SteadyTables(Tables):
     """Tables in which the choice among renamed shared values does not depend on which was met first."""
 
-    def representative(self, value: Any) -> tuple[int, int]:
+    def choose_representative(self, value: Any) -> tuple[int, int]:
         """The renaming that comes first in a fixed order, and the symmetry (+ 1) that leads there; 0: itself."""
-        number = self.shared.ids.get(value)
-        if number is not None:
-            return number, 0
-        known = self.renamed.get(value)
-        if known is None:
-            images = [value, *(maps.shared(value) for maps in self.symmetries)]
-            best = images.index(self.model.shared) if self.model.shared in images else self._least(images)
-            known = self.renamed[value] = (self.shared(images[best]), best)
+        images = [value, *(maps.shared(value) for maps in self.symmetries)]
+        best = images.index(self.model.shared) if self.model.shared in images else self._least(images)
+        known = self.renamed[value] = (self.shared(images[best]), best)
         return known
 
     def _least(self, images: list[Any]) -> int:

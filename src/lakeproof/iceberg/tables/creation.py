@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
@@ -37,7 +37,7 @@ from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.failures import spoken, swapping
 from lakeproof.iceberg.pyiceberg_private import staged_by
 from lakeproof.iceberg.reading.manifest_cache import shared_cache
-from lakeproof.iceberg.tables.tables import described
+from lakeproof.iceberg.tables.tables import TableDetails, described
 
 MOST_REQUESTS = 20
 
@@ -49,7 +49,7 @@ class StagedTable(NamedTuple):
     updates: tuple[TableUpdate, ...]
 
 
-def stage_table(catalog: Catalog, name: str, schema: Schema, **more: Any) -> StagedTable:
+def stage_table(catalog: Catalog, name: str, schema: Schema, **more: Unpack[TableDetails]) -> StagedTable:
     """The table as `create_table` would make it; files may be written for it, and nobody finds it."""
     told = described(catalog, name, schema, **more)
     with spoken(f"table {name}"):

@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
 
 from pyarrow.fs import FileSelector, FileType
 from pyiceberg.catalog import Catalog, MetastoreCatalog
@@ -75,27 +75,25 @@ def identifier(name: str) -> tuple[str, str]:
     return (".".join(parts[:-1]) or NAMESPACE, parts[-1])
 
 
+class TableDetails(TypedDict, total=False):
+    """What a new table may be told beside its name and its columns."""
+
+    partition_by: Sequence[PartitionBy]
+    properties: Mapping[str, str] | None
+    location: str | None
+    column_dependencies: str
+
+
 def create_table(
     catalog: Catalog,
     name: str,
     schema: Schema,
     *,
-    partition_by: Sequence[PartitionBy] = (),
-    properties: Mapping[str, str] | None = None,
-    location: str | None = None,
-    column_dependencies: str = "",
     if_not_exists: bool = False,
+    **more: Unpack[TableDetails],
 ) -> Table:
     """A new table; field ids of `schema` are assigned afresh (pass any)."""
-    told = described(
-        catalog,
-        name,
-        schema,
-        partition_by=partition_by,
-        properties=properties,
-        location=location,
-        column_dependencies=column_dependencies,
-    )
+    told = described(catalog, name, schema, **more)
     try:
         return _asked(name, told["properties"], lambda: catalog.create_table(**told))
     except InvalidInput as error:

@@ -7,8 +7,7 @@ They become the conflict filter (which concurrent rows would have mattered) and 
 from __future__ import annotations
 
 import datetime as dt
-import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -16,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
 from lakeproof.filters import (
+    COMPARISONS,
     NEVER,
     Always,
     And,
@@ -42,16 +42,6 @@ from lakeproof.spark.reading.deletes import HIDDEN
 from lakeproof.spark.reading.file_index import ScanSource
 from lakeproof.spark.reading.scan import TRAVELS
 from lakeproof.spark.row_level.row_positions import PlacedFileIndex
-
-_COMPARED: dict[str, Callable[[Any, Any], Any]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _AROUND = ("Project", "Filter", "SubqueryAlias")
@@ -245,7 +235,7 @@ def condition_of(expression: Expression, rows: DataFrame) -> Column:
         case StartsWith(_, prefix, negative):
             return ~column.startswith(prefix) if negative else column.startswith(prefix)
         case Compare(_, sign, value):
-            return _COMPARED[sign](column, _literal(value))
+            return COMPARISONS[sign](column, _literal(value))
     raise AssertionError(expression)
 
 
