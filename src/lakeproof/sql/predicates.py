@@ -22,16 +22,9 @@ from lakeproof.filters import (
     negated,
 )
 from lakeproof.format import Value
+from lakeproof.sql.resolving import COMPARISONS, FLIPPED
 
-_OPERATORS: dict[type[exp.Expr], str] = {
-    exp.EQ: "=",
-    exp.NEQ: "!=",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-}
-_FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_OPERATORS = {kind: sign for kind, sign in COMPARISONS.items() if kind is not exp.NullSafeEQ}
 
 
 def predicate_from_text(text: str, *, place: str = "") -> Expression:
@@ -102,7 +95,7 @@ def _leaf(node: exp.Expr) -> Expression:
 def _comparison(node: exp.Expr, operator: str) -> Expression | None:
     left, right = node.args["this"], node.args["expression"]
     if isinstance(right, exp.Column) and not isinstance(left, exp.Column):
-        left, right, operator = right, left, _FLIPPED[operator]
+        left, right, operator = right, left, FLIPPED[operator]
     value = literal_value(right)
     if not isinstance(left, exp.Column) or value is NOT_LITERAL:
         return None
