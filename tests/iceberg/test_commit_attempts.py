@@ -175,9 +175,9 @@ import os, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from pathlib import Path
 from lakehouse import Lakehouse, people, write
-from lakeproof.iceberg.committing.whole_file_commits import Options, append
+from lakeproof.iceberg.committing.whole_file_commits import CommitOptions, append
 table = Lakehouse(Path({str(lake.folder)!r})).load()
-append(table, write(table, people(2)), Options(on_phase=lambda phase: phase == {phase!r} and os._exit(9)))
+append(table, write(table, people(2)), CommitOptions(on_phase=lambda phase: phase == {phase!r} and os._exit(9)))
 """
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 9
     table = lake.load()
