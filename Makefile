@@ -34,7 +34,7 @@ check: install ## the minute-long subset: lint, types, unit tests
 check-all: install ## also the peers (jars, servers) and the long concurrency runs; counts what was skipped
 	@$(BIN)/python tools/check.py lint types
 	-@$(PYTHON) tools/install.py $(VENV)-peers requirements-peers.lock  # a server of its own: its packages are not ours
-	LAKEPROOF_PROOF_PAIRS=200 LAKEPROOF_FORMS=60 LAKEPROOF_JOBS_FILES=3000 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not spark and not peer" --ignore tests/simulation
+	LAKEPROOF_PROOF_PAIRS=200 LAKEPROOF_FORMS=60 LAKEPROOF_WHOLE=1 LAKEPROOF_JOBS_FILES=3000 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not spark and not peer" --ignore tests/simulation
 	LAKEPROOF_SCHEDULES=10000 $(BIN)/python -m pytest -q -n 2 --dist load tests/simulation
 	LAKEPROOF_MEANING_STATEMENTS=2000 LAKEPROOF_MEANING_EXAMPLES=2000 LAKEPROOF_MEANING_PLANTED=100 LAKEPROOF_KILLS=50 \
 	  $(BIN)/python -m pytest -q -rs -m "spark or peer"

@@ -1,5 +1,6 @@
 """Planning keeps the files that PyIceberg keeps; its own sharper rules never spare a file with a matching row."""
 
+import os
 import random
 from typing import Any
 
@@ -46,5 +47,6 @@ def test_hundreds_of_random_predicates(lake: Lakehouse) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 3])
 def test_thousands_of_random_predicates(lake: Lakehouse, seed: int) -> None:
+    predicates = 900 if os.environ.get("LAKEPROOF_WHOLE") else 300  # the whole in `make check-all`
     table, known = random_table(lake, seed=seed, files=120)
-    assert compare(table, known, seed=seed, predicates=900) > 450
+    assert compare(table, known, seed=seed, predicates=predicates) > predicates // 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import product
 from typing import Any
 
@@ -67,7 +68,8 @@ def test_a_few_configurations_however_they_are_searched(policy: str, parameters:
 
 @pytest.mark.slow
 def test_every_configuration_however_it_is_searched() -> None:
-    verdicts = [same_however_it_is_searched(*configuration) for configuration in CONFIGURATIONS]
+    stride = 1 if os.environ.get("LAKEPROOF_WHOLE") else 3  # `make check-all` takes every configuration
+    verdicts = [same_however_it_is_searched(*configuration) for configuration in CONFIGURATIONS[::stride]]
     assert {"consistent_read" in verdict for verdict in verdicts} == {True, False}  # both answers were compared
     assert {frozenset(verdict) for verdict in verdicts} >= {frozenset(), frozenset({"isolation_kept"})}
 
