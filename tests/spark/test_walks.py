@@ -138,3 +138,11 @@ def test_the_walk_of_a_select(lake: Lake, name: str, monkeypatch: pytest.MonkeyP
     trace = Trace("One SELECT")
     trace.run(lambda: lake.collect(lake.sql(f"select id from {name} where id > 3")), monkeypatch)
     trace.check()
+
+
+def test_the_walk_of_a_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["check", "iceberg", "--set", "preset=undelete", "--policy", "iceberg-spark"]
+    command = importlib.import_module("lakeproof.cli.main")
+    trace = Trace("One check")
+    trace.run(lambda: command.main([*words, "--report", str(tmp_path / "page.html")]), monkeypatch)
+    trace.check()
