@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from lakeproof.spark.jvm.session import build_session
 from lakeproof.spark.lake import Lake, connect
@@ -27,6 +28,9 @@ def lake(warehouse: Path) -> Iterator[Lake]:
         "spark.default.parallelism": "2",
         "spark.sql.session.timeZone": "Europe/Vienna",
     }
+    other = SparkSession.getActiveSession()
+    if other is not None:  # of another folder of tests; its settings are not ours
+        other.stop()
     session = build_session(str(warehouse), master="local[2,2]", quick=True, conf=conf)  # a task may fail once
     yield connect(session, catalog=f"sqlite:///{warehouse}/catalog.db", warehouse=str(warehouse))
     session.stop()
