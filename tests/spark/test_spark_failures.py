@@ -13,6 +13,7 @@ from spark_files import files_below
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.committing import pointer as swap
 from lakeproof.iceberg.reading.lru import Recent
+from lakeproof.spark.jvm.failures import spoken
 from lakeproof.spark.lake import Lake, connect
 
 pytestmark = pytest.mark.spark
@@ -149,3 +150,10 @@ def test_the_months_after_the_year_9999_are_counted(lake: Lake, rows: Rows, name
     lake.sql(f"create table {name} (c date) using iceberg partitioned by (months(c))")
     lake.sql(f"insert into {name} values (date'+10000-01-01'), (date'2026-01-01')")
     assert rows(f"select cast(c as string) from {name} where c > date'9999-12-31'") == [("+10000-01-01",)]
+
+
+def test_what_breaks_inside_spark_is_said_in_spark_s_own_words(lake: Lake) -> None:
+    gateway = lake._engine.gateway
+    with pytest.raises(InvalidInput, match=r"Spark failed, java\.util\.NoSuchElement") as caught, spoken(gateway):
+        gateway.named("java.util.Optional").empty().get()
+    assert "calling o" not in str(caught.value)

@@ -20,6 +20,7 @@ _GONE = re.compile(
     r"|java\.io\.FileNotFoundException: File (\S+) does not exist"
 )
 _POSITION = re.compile(r"line (\d+),? pos(ition)? (\d+)")
+_CALLED = re.compile(r"An error occurred while calling \S+?\.(?: Trace:)?\n(?:: )?(.+)")  # py4j; then Java's own words
 _CONDITION = re.compile(r"\[([A-Z_.]+)\]\s*(.*?)(?:\s*SQLSTATE: \w+|\n\n|$)", re.DOTALL)
 
 
@@ -66,6 +67,8 @@ def _sentences(told: str, error: Exception) -> tuple[str, str]:
     if found:
         said = found.group(2)
     else:
+        called = _CALLED.match(told)
+        told = f"Spark failed, {called[1]}" if called else told
         lines = [line for line in told.splitlines() if line.strip() and not line.startswith(("\tat ", "Traceback"))]
         said = lines[0] if lines else type(error).__name__
     said = " ".join(re.split(r"; line \d+ pos \d+|;\n", said)[0].split())  # then come the place and the plan

@@ -43,6 +43,7 @@ class Gateway:
         self.session = spark41.java_session(spark)
         spark41.let_java_call(spark)
         self.callers = CallbackConnections(spark)
+        self.answers = threading.local()
         self._classes: dict[str, Any] = {}
         self._once: dict[str, Any] = {}
         self.mapper = self._field_mapper()
@@ -252,17 +253,23 @@ class JavaProxy:
 
 
 def from_java(method: _Method) -> _Method:
-    """The method may be called by Java: an exception leaves it as the Java exception that it stands for."""
+    """The method may be called by Java: an exception leaves it as the Java exception that it stands for.
+
+    An answer that is a Java object goes back by its number, and Java forgets the number once Python drops the object:
+    that may be before it has read the answer. So the thread holds its last answer until it is called again.
+    """
 
     @functools.wraps(method)
     def called(self: JavaProxy, *arguments: Any) -> Any:
         self.gateway.callers.note_caller()
         try:
-            return method(self, *arguments)
+            answer = self.gateway.answers.last = method(self, *arguments)
         except CapturedException as error:
             origin = error._origin or self.gateway.jvm.java.lang.RuntimeException(str(error))
+            self.gateway.answers.last = origin
             raise Py4JJavaError(str(error), origin) from None
         except LakeproofError as error:
-            raise self.gateway.thrown(error) from None
+            raise self.gateway.thrown(error) from None  # which holds it itself
+        return answer
 
     return called  # type: ignore[return-value]
