@@ -57,6 +57,32 @@ def test_statements_that_spark_drives_itself_are_written_and_refused_as_ours(lak
         lake.spark.range(1).writeTo(name).option("x", "1").append()
 
 
+def test_a_statement_that_a_text_holds_is_run_as_if_it_stood_there(lake: Lake, name: str) -> None:
+    lake.sql(f"create table {name} (id bigint) using iceberg")
+    lake.sql(f"insert into {name} values (5), (6), (7)")
+    lake.sql(f"execute immediate 'delete from {name} where id = 5'")
+    lake.sql(f"declare or replace variable command string default 'update {name} set id = id + 10 where id = (3 + 3)'")
+    lake.sql("execute immediate concat(command, ' and true')")
+    assert sorted(row.id for row in lake.sql(f"execute immediate 'select * from {name}'").collect()) == [7, 16]
+    assert [
+        row.n for row in lake.sql(f"execute immediate 'select count(*) n from {name} where id > ?' using 9").collect()
+    ] == [1]
+    with pytest.raises(InvalidInput, match="values for queries and INSERT only"):
+        lake.sql(f"execute immediate 'delete from {name} where id > :a' using 0 as a")
+    with pytest.raises(InvalidInput, match="Syntax error") as refused:
+        lake.sql("execute immediate 'select 1 +'")
+    assert "select 1 +\n" in str(refused.value)
+    lake.sql("drop temporary variable command")
+
+
+def test_create_as_in_a_text_makes_no_table_when_its_rows_fail(lake: Lake, name: str) -> None:
+    with pytest.raises(InvalidInput, match="bad row"):
+        lake.sql(f"execute immediate 'create table {name} using iceberg as select cast(raise_error(\"bad row\") as int) as a'")
+    assert not lake.spark.catalog.tableExists(name)
+    lake.sql(f"execute immediate 'create table {name} using iceberg as select 1 as a'")
+    assert len(list(lake.engine.load(f"default.{name}").history())) == 1
+
+
 def test_the_arguments_of_case_classes_are_those_of_this_spark(lake: Lake, name: str) -> None:
     lake.sql(f"create table {name} (id bigint) using iceberg")
     gateway, table = lake.engine.gateway, lake.engine.load(f"default.{name}")

@@ -15,6 +15,7 @@ from lakeproof.sql.statements import (
     AsOf,
     Describe,
     Drop,
+    ExecuteImmediate,
     Explain,
     Insert,
     InsertDirectory,
@@ -123,6 +124,16 @@ def _directory(cursor: Cursor) -> Statement:
     return InsertDirectory(options.get("path", ""), cursor.text)
 
 
+def _execute(cursor: Cursor) -> Statement:
+    if not cursor.accept("execute", "immediate"):
+        return Other(cursor.text)
+    start, depth = cursor.peek().start, 0
+    while not (cursor.done or (depth == 0 and cursor.peek().is_word("into", "using"))):
+        mark = cursor.take()
+        depth += {"(": 1, ")": -1}.get(mark.value, 0) if mark.kind == "mark" else 0
+    return ExecuteImmediate(cursor.text[start : cursor.peek().start], cursor.done, cursor.text)
+
+
 def _drop(cursor: Cursor) -> Statement:
     if not cursor.accept("drop", "table"):
         return Other(cursor.text)
@@ -225,4 +236,5 @@ _READERS: dict[str, Callable[[Cursor], Statement]] = {
     "show": _show,
     "call": _call,
     "explain": _explain,
+    "execute": _execute,
 }

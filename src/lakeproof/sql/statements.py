@@ -233,6 +233,14 @@ class Explain(NamedTuple):
     text: str
 
 
+class ExecuteImmediate(NamedTuple):
+    """EXECUTE IMMEDIATE of an expression whose value is a statement; it may take values, or give some to variables."""
+
+    statement: str
+    plain: bool
+    text: str
+
+
 class Other(NamedTuple):
     """A statement that is Spark's own business."""
 
@@ -253,5 +261,6 @@ Statement = (
     | Show
     | ProcedureCall
     | Explain
+    | ExecuteImmediate
     | Other
 )

@@ -18,6 +18,7 @@ from lakeproof.iceberg.committing.whole_file_commits import delete_where
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.failures import spoken
 from lakeproof.spark.names_in_force import names_mean
 from lakeproof.spark.reading.cached_frames import follow_tables
 from lakeproof.spark.reading.explaining import explained
@@ -42,6 +43,7 @@ from lakeproof.spark.statements.procedures import call
 from lakeproof.spark.statements.table_options import lowered
 from lakeproof.sql import parse
 from lakeproof.sql import statements as s
+from lakeproof.sql.lexer import split
 from lakeproof.sql.parser import asks_for_management, target
 
 _AGGREGATES = re.compile(r"\b(count|min|max)\b", re.IGNORECASE)  # of which metadata may know the answer
@@ -147,6 +149,8 @@ class StatementRunner:
                 return call(self.engine, statement)
             case s.Explain(mode, inner, text):
                 return self._explain(mode, inner, text)
+            case s.ExecuteImmediate():
+                return self._immediate(statement)
             case s.Other(text):
                 return self.spark_sql(text)
             case s.Drop(name) if is_known(self.engine, name):
@@ -195,6 +199,20 @@ class StatementRunner:
         assert isinstance(parsed, ParsedInsert)
         self._run_until_done(qualified(self.engine, name), parsed)
         follow_tables(self.engine)
+
+    def _immediate(self, immediate: s.ExecuteImmediate) -> DataFrame:
+        """Run what the expression says, as if it stood here; Spark itself gives values to queries."""
+        found = self.spark_sql(f"select {immediate.statement}").collect()[0][0]
+        if not isinstance(found, str) or len(split(found)) != 1:
+            return self.spark_sql(immediate.text)  # which refuses it
+        if immediate.plain:
+            with spoken(self.engine.gateway, found):
+                return self._result(found, None)
+        name = target(found)
+        ours = asks_for_management(found) or (name is not None and managed(self.engine, name) is not None)
+        if not ours or isinstance(self.understood(found), s.QueryStatement | s.Insert):
+            return self.spark_sql(immediate.text)
+        raise InvalidInput("EXECUTE IMMEDIATE takes values for queries and INSERT only", hint="pass them by args=")
 
     def _explain(self, mode: str, inner: str, text: str) -> DataFrame:
         statement = self.understood(inner)
