@@ -31,7 +31,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "replay": ("format", "filters", "commit", "scenarios", "spark", "iceberg"),
     "report": ("checker", "commit"),
 }
-"""Our own folders that a folder may import; `cli` and the package's face may import everything, `errors` everybody."""
+"""Our own folders that a folder may import; `cli` and the package's face may import everything."""
+
+EVERYWHERE = ("errors", "private_folders")
+"""Modules of the package itself that everybody may import."""
 
 ONLY_IN: dict[str, tuple[str, ...]] = {
     "sqlglot": ("sql",),
@@ -103,12 +106,12 @@ def folder_of(module: str) -> str | None:
 def test_every_folder_has_its_line_in_the_table() -> None:
     there = {path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))}
     assert there - set(MAY_IMPORT) == {"cli"} & there
-    assert {path.name for path in PACKAGE.glob("*.py")} <= {"__init__.py", "__main__.py", "errors.py"}
+    assert {path.stem for path in PACKAGE.glob("*.py")} <= {"__init__", "__main__", *EVERYWHERE}
 
 
 @pytest.mark.parametrize("folder", MAY_IMPORT)
 def test_a_folder_imports_only_what_it_may(folder: str) -> None:
-    allowed = {folder, "errors", *MAY_IMPORT[folder]}
+    allowed = {folder, *EVERYWHERE, *MAY_IMPORT[folder]}
     found = [each for path in sources(folder) for each in imports(path)]
     ours = [(each, folder_of(each.module)) for each in found]
     assert [each for each, other in ours if other is not None and other not in allowed] == []
@@ -121,8 +124,9 @@ def test_a_library_stays_in_its_folder(library: str) -> None:
     assert [each for each in found if each.module.split(".")[0] == library] == []
 
 
-def test_errors_import_nothing_of_ours() -> None:
-    assert [each for each in imports(PACKAGE / "errors.py") if folder_of(each.module) is not None] == []
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_what_everybody_imports_imports_nothing_of_ours(name: str) -> None:
+    assert [each for each in imports(PACKAGE / f"{name}.py") if folder_of(each.module) is not None] == []
 
 
 @pytest.mark.parametrize("folder", PURE)

@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+import re
+
+_SECRET = r"[\w.-]*(?:passw|pwd|token|secret|credential|signature|api[-_.]?key|access[-_.]?key|account[-_.]?key)[\w.-]*"
+_USER_AND_PASSWORD = re.compile(r"(://[^\s:/@?#'\"]*):[^\s'\"]*@")  # to the last @: a password may hold one, or a slash
+_USER_OF_WEB = re.compile(r"(https?://)[^\s:/@?#'\"]+@")  # of a web address it may be a token
+_IN_QUERY = re.compile(rf"([?&;]{_SECRET}=)[^\s&;'\"#]*", re.IGNORECASE)
+_IN_WORDS = re.compile(r"\b(passw(?:or)?d=)(?:'[^']*'|[^\s'\"&;]+)", re.IGNORECASE)
+_QUOTED = re.compile(rf"""((['"]){_SECRET}\2\s*[:=]\s*)(['"]).*?(?<!\\)\3""", re.IGNORECASE)
+_HEADER = re.compile(r"\b(Bearer|Basic) +[\w.~+/=-]{8,}")
+
+
+def hide_secrets(text: str) -> str:
+    """The text with passwords and tokens left out: those of URIs, of connection strings, of properties and headers."""
+    text = _USER_AND_PASSWORD.sub(r"\1:…@", text)
+    text = _USER_OF_WEB.sub(r"\1…@", text)
+    text = _IN_QUERY.sub(r"\1…", text)
+    text = _IN_WORDS.sub(r"\1…", text)
+    text = _QUOTED.sub(r"\1\3…\3", text)
+    return _HEADER.sub(r"\1 …", text)
+
 
 class LakeproofError(Exception):
-    """The parent of every error that Lakeproof raises on purpose."""
+    """The parent of every error that Lakeproof raises on purpose; none prints a secret."""
 
     exit_code = 2
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(hide_secrets(message))
 
 
 class PlacedError(LakeproofError):
@@ -14,7 +37,7 @@ class PlacedError(LakeproofError):
 
     def __init__(self, message: str, *, place: str = "", hint: str = "") -> None:
         super().__init__(message)
-        self.message, self.place, self.hint = message, place, hint
+        self.message, self.place, self.hint = (hide_secrets(text) for text in (message, place, hint))
 
     def __str__(self) -> str:
         lines = [self.message]

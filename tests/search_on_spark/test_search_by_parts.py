@@ -143,7 +143,7 @@ def test_a_search_whose_cluster_died_goes_on_where_it_stopped(tasks: int, tmp_pa
     cut = by_parts(model, cluster=dying, checkpoint=folder)
     assert (cut.verdict, cut.cut_by, cut.exhausted) == ("unknown", "a failed Spark job", False)
     assert "nobody is left" in cut.notes[-1]
-    before = {path: os.stat(path).st_ino for path in Path(folder).rglob("done.pickle")}
+    before = {path: os.stat(path).st_ino for path in Path(folder).rglob("done.packed")}
     assert len(before) == max(0, tasks - 3)  # three tasks see first whether all is ready
     verdict = by_parts(model, checkpoint=folder, cluster=Here(forgetful=True))
     assert facts(verdict) == locally(model)
@@ -255,7 +255,7 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
     by_parts(toys.letters(), checkpoint=str(tmp_path))
-    broken = sorted(tmp_path.rglob("done.pickle"))[4]
+    broken = sorted(tmp_path.rglob("done.packed"))[4]
     broken.write_bytes(b"nothing")
     with pytest.raises(InvalidInput, match="damaged") as refused:
         by_parts(toys.letters(), checkpoint=str(tmp_path))

@@ -110,7 +110,7 @@ def test_a_search_that_was_killed_goes_on_from_its_checkpoint(spark: SparkSessio
     finally:
         os.killpg(search.pid, signal.SIGKILL)
         search.wait()
-    done = {path: os.stat(path).st_ino for path in folder.rglob("done.pickle")}
+    done = {path: os.stat(path).st_ino for path in folder.rglob("done.packed")}
     assert done
     assert not (folder / "level-00009").exists()
 

@@ -77,7 +77,7 @@ def test_a_statement_that_a_text_holds_is_run_as_if_it_stood_there(lake: Lake, n
 
 def test_create_as_in_a_text_makes_no_table_when_its_rows_fail(lake: Lake, name: str) -> None:
     with pytest.raises(InvalidInput, match="bad row"):
-        lake.sql(f"execute immediate 'create table {name} using iceberg as select cast(raise_error(\"bad row\") as int) as a'")
+        lake.sql(f"execute immediate 'create table {name} using iceberg as select int(raise_error(\"bad row\")) as a'")
     assert not lake.spark.catalog.tableExists(name)
     lake.sql(f"execute immediate 'create table {name} using iceberg as select 1 as a'")
     assert len(list(lake.engine.load(f"default.{name}").history())) == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from lakeproof.checker import Model, Progress, Verdict, check
 from lakeproof.checker.search import Engine
 from lakeproof.errors import InvalidInput
+from lakeproof.private_folders import cache_home
 from lakeproof.report.terminal import ProgressBar
 from lakeproof.search_on_spark.forecast import advice, machine_memory_mb, reached
 
@@ -91,7 +91,7 @@ def _on_spark(args: argparse.Namespace, source: Callable[[], Model], version_of_
         conf = {"spark.driver.host": address, "spark.driver.bindAddress": address}
 
     def session() -> Any:
-        sessions.append(build_session(tempfile.gettempdir(), master=master, conf=conf))
+        sessions.append(build_session(str(cache_home()), master=master, conf=conf))
         return sessions[-1]
 
     try:

@@ -28,7 +28,7 @@ from pyiceberg.exceptions import (
 )
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
-from lakeproof.errors import CommitRejected, CommitUnknown, InvalidInput, Unavailable
+from lakeproof.errors import CommitRejected, CommitUnknown, InvalidInput, LakeproofError, Unavailable, hide_secrets
 
 _NOT_NOW = (ServerError, ServiceUnavailableError, TooManyRequestsError)
 _TURNED_DOWN = (BadRequestError, ForbiddenError, UnauthorizedError, NoSuchTableError, NoSuchNamespaceError)
@@ -37,8 +37,29 @@ _SQLITE_OUTAGES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IO
 
 
 @contextmanager
+def _without_secrets() -> Iterator[None]:
+    """An error of ours leaves without its cause if a traceback would print a password or a token with that."""
+    try:
+        yield
+    except LakeproofError as error:
+        told, cause = [], error.__cause__
+        while cause is not None and cause not in told:
+            told.append(cause)
+            cause = cause.__cause__ or cause.__context__
+        if any(hide_secrets(str(each)) != str(each) for each in told):
+            raise error from None
+        raise
+
+
+@contextmanager
 def spoken(place: str) -> Iterator[None]:
     """Whatever goes wrong inside is said at `place`: as `Unavailable` if it may go right later, else `InvalidInput`."""
+    with _without_secrets(), _spoken(place):
+        yield
+
+
+@contextmanager
+def _spoken(place: str) -> Iterator[None]:
     try:
         yield
     except (NoSuchTableError, NoSuchNamespaceError) as error:
@@ -109,6 +130,12 @@ def _is_outage(error: OperationalError) -> bool:
 @contextmanager
 def swapping(place: str) -> Iterator[None]:
     """A failed swap is `CommitRejected` or `InvalidInput` when certainly nothing was written, else `CommitUnknown`."""
+    with _without_secrets(), _swapping(place):
+        yield
+
+
+@contextmanager
+def _swapping(place: str) -> Iterator[None]:
     try:
         yield
     except CommitFailedException as error:

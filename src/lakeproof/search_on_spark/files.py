@@ -6,7 +6,6 @@ the worker that wrote it calls its values.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +17,7 @@ import pyarrow.parquet as pq
 
 from lakeproof.checker.fast.jit import I64
 from lakeproof.checker.tables import Interner, Tables
+from lakeproof.search_on_spark.packing import pack, unpack
 
 VALUES = "values.parquet"
 GROUP = 1 << 20  # states that are held decoded at a time
@@ -37,14 +37,14 @@ class Packed:
         """The value with this number."""
         known = self._bytes[sort].get(number)
         if known is None:
-            known = self._bytes[sort][number] = pickle.dumps(self.interners[sort].values[number], 5)
+            known = self._bytes[sort][number] = pack(self.interners[sort].values[number])
         return known
 
     def number_of(self, sort: int, packed: bytes) -> int:
         """The number that this worker gives to a packed value."""
         known = self._numbers[sort].get(packed)
         if known is None:
-            known = self._numbers[sort][packed] = self.interners[sort](pickle.loads(packed))
+            known = self._numbers[sort][packed] = self.interners[sort](unpack(packed))
         return known
 
 

@@ -4,7 +4,7 @@
     level-00007/part-002/             level 7 of partition 2; the folder appears all at once when its task is done
         states.parquet values.parquet the states that are new there: a visited run, never changed again
         to-000.parquet                successors that belong to partition 0 (gone when level 8 is done)
-        done.pickle                   its counts and findings
+        done.packed                   its counts and findings
     level-00007/turn-<run>-002        a link to the number of the task that took partition 2
 
 A task that runs twice finds its folder there, or comes too late to put its own in place: both say the same.
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import shutil
 import uuid
 from collections.abc import Sequence
@@ -24,9 +23,10 @@ from typing import Any, NamedTuple
 
 from lakeproof.checker.readable import Counts
 from lakeproof.errors import InvalidInput
+from lakeproof.search_on_spark.packing import pack, unpack
 
 FORMAT = 1
-HEADER, DONE, STATES = "search.json", "done.pickle", "states.parquet"
+HEADER, DONE, STATES = "search.json", "done.packed", "states.parquet"
 
 
 class Found(NamedTuple):
@@ -112,10 +112,10 @@ class Folder:
         found: list[LevelDone] = []
         for part in range(parts):
             try:
-                found.append(pickle.loads((self.part(level, part) / DONE).read_bytes()))
+                found.append(unpack((self.part(level, part) / DONE).read_bytes()))
             except FileNotFoundError:
                 return None
-            except Exception as error:  # a damaged pickle may raise anything
+            except Exception as error:  # damaged bytes may raise anything
                 place = str(self.part(level, part) / DONE)
                 hint = "name a new folder"
                 raise InvalidInput(f"The checkpoint is damaged: {error}", place=place, hint=hint) from None
@@ -129,7 +129,7 @@ class Folder:
 
     def put(self, written: Path, level: int, part: int, done: LevelDone) -> None:
         """Put what was written in place, unless somebody else was first: they wrote the same."""
-        _put(written / DONE, pickle.dumps(done, 5))
+        _put(written / DONE, pack(done))
         try:
             written.rename(self.part(level, part))
         except OSError:

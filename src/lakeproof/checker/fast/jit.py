@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from lakeproof.private_folders import private_folders
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,12 +28,11 @@ def cache_folder(beside: Path) -> str:
     """Where compiled code is kept when it cannot lie beside the source; empty: it can."""
     if os.access(beside, os.W_OK):
         return ""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lakeproof"
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return str(Path(tempfile.gettempdir()) / f"lakeproof-{os.getuid()}")
-    return str(home)
+    for folder in private_folders():
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            return str(folder)
+    raise AssertionError("a new folder can be made")
 
 
 numba.config.CACHE_DIR = numba.config.CACHE_DIR or cache_folder(Path(__file__).parent)

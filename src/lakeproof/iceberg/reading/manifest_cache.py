@@ -25,6 +25,7 @@ from pyiceberg.table.snapshots import Snapshot
 from lakeproof.iceberg.reading.decode import decode_manifests, schema_of
 from lakeproof.iceberg.reading.lru import Recent
 from lakeproof.iceberg.reading.segments import Segment, Span
+from lakeproof.private_folders import cache_home
 
 LAYOUT = "1"  # raise it when the columns of a segment change
 BATCH_BYTES = 4 << 20
@@ -230,7 +231,7 @@ def default_folder() -> Path:
     """`LAKEPROOF_CACHE`, or `lakeproof` in the user's cache folder."""
     if given := os.environ.get("LAKEPROOF_CACHE"):
         return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lakeproof" / "manifests"
+    return cache_home() / "manifests"
 
 
 _shared: ManifestCache | None = None

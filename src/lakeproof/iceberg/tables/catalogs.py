@@ -14,7 +14,7 @@ from pyiceberg.exceptions import NamespaceAlreadyExistsError
 from sqlalchemy import event
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from lakeproof.errors import InvalidInput, Unavailable
+from lakeproof.errors import InvalidInput, Unavailable, hide_secrets
 from lakeproof.iceberg.failures import database_was_busy, spoken
 
 CATALOG_NAME = "lakeproof"
@@ -27,7 +27,8 @@ URI_HINT = "sqlite:///FILE, postgresql+psycopg://…, http(s)://… (REST) or me
 
 def open_catalog(uri: str = DEFAULT_URI, warehouse: str = DEFAULT_WAREHOUSE, **properties: str) -> Catalog:
     """The catalog at `uri` (SQLite, PostgreSQL, REST or memory), with the namespace `default` in it."""
-    place = f"catalog {_without_password(uri)}"
+    place = f"catalog {hide_secrets(uri)}"
+    _require_escapes(uri, place)
     if uri in ("memory:", "memory"):
         catalog = _load(place, type="in-memory", warehouse=warehouse_location(warehouse), **properties)
     elif uri.startswith(("http://", "https://")):
@@ -41,6 +42,14 @@ def open_catalog(uri: str = DEFAULT_URI, warehouse: str = DEFAULT_WAREHOUSE, **p
     else:
         raise InvalidInput("this is not the URI of a catalog", place=place, hint=URI_HINT)
     return _with_default_namespace(place, catalog)
+
+
+def _require_escapes(uri: str, place: str) -> None:
+    """Libraries take what follows the first `@` for a host and print it: a password with such a mark must escape it."""
+    user, at, _host = uri.partition("://")[2].rpartition("@")
+    if at and ":" in user and re.search(r"[@/?#]", user):
+        hint = "write @ as %40, / as %2F, ? as %3F and # as %23 in it"
+        raise InvalidInput("the password holds a mark that a URI must escape", place=place, hint=hint)
 
 
 def warehouse_location(warehouse: str) -> str:
@@ -99,7 +108,3 @@ def _with_default_namespace(place: str, catalog: Catalog) -> Catalog:
             with suppress(NamespaceAlreadyExistsError, IntegrityError):  # another process was faster
                 catalog.create_namespace(NAMESPACE)
     return catalog
-
-
-def _without_password(uri: str) -> str:
-    return re.sub(r"://([^:/@]+):[^@]*@", r"://\1:…@", uri)

