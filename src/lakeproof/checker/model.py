@@ -68,7 +68,7 @@ class ValueSymmetry(NamedTuple):
 class Property:
     """A named claim about all runs; made by `always`, `never`, `eventually`, `reachable` and their variants.
 
-    `counts` says whether a violation makes the whole verdict «violated». `symmetric` promises that a test of all own
+    `counts` says whether a violation makes the whole verdict "violated". `symmetric` promises that a test of all own
     values does not care which process of a kind has which; without it such a property switches process symmetry off.
     """
 

@@ -109,7 +109,7 @@ def with_new_rows(
 
 
 def rewritten(table: TableState, files: Sequence[str], shape: TableShape, command_id: str) -> Written:
-    """A compaction of these files into one a partition; its rows keep their order."""
+    """A compaction of these files into one per partition; its rows keep their order."""
     inputs = [(file, bits) for file, bits in live_rows(table, shape.columns) if file.path in files]
     groups: dict[tuple[int, tuple[Value, ...]], list[tuple[DataFile, RowSet]]] = {}
     for file, bits in inputs:
@@ -299,7 +299,7 @@ def _copy_files(base: TableChange, table: TableState, edits: _NewRows, shape: Ta
 def _grouped(
     fresh: Sequence[tuple[Row, Place | None]], start: int, shape: TableShape
 ) -> tuple[tuple[DataFile, ...], Origins]:
-    """New rows as one file a partition."""
+    """New rows as one file per partition."""
     if not fresh:
         return (), ()
     groups: dict[tuple[Value, ...], list[tuple[Row, Place | None]]] = {}

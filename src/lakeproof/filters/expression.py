@@ -2,7 +2,7 @@
 
 Only positive forms are stored: `negated` pushes NOT down to the leaves. A comparison with null is then simply false,
 and SQL's third truth value is not needed. Forms with the same fields are dataclasses: a named tuple equals every other
-tuple with its values, and «always» must not equal «never».
+tuple with its values, and "always" must not equal "never".
 """
 
 from __future__ import annotations

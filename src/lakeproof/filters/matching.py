@@ -1,7 +1,7 @@
 """Which rows, and which files, a predicate may match.
 
-Of a file only its partition values and its column bounds are known. The answer «no» must be certain: when bounds are
-missing, types do not compare or a part is opaque, the answer is «may match».
+Of a file only its partition values and its column bounds are known. The answer "no" must be certain: when bounds are
+missing, types do not compare or a part is opaque, the answer is "may match".
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def must_match_file(expression: Expression, file: DataFile, shape: TableShape) -
 
 
 def _without_nulls(leaf: Leaf) -> Leaf | Never:
-    """The leaf without null literals: no comparison with null is ever true, and so is its negation not."""
+    """The leaf without null literals: neither a comparison with null nor its negation is ever true."""
     if isinstance(leaf, Compare) and leaf.value is None:
         return NEVER
     if isinstance(leaf, In) and None in leaf.values:

@@ -55,7 +55,7 @@ class AgainstEngine(AgainstTables):
         self._refuse(step)
 
     def _refuse(self, step: ScenarioStep) -> None:
-        raise DoesNotApply(f'{self.engine} does not take the step "{step.verb}"')
+        raise DoesNotApply(f"{self.engine} does not take the step '{step.verb}'")
 
 
 def refused(step: ScenarioStep) -> StepAnswer:

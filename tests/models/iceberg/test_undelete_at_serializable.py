@@ -19,7 +19,7 @@ from lakeproof.commit.policy import POLICIES, checks_of
 SPARK = POLICIES["iceberg-spark"]
 LAYOUTS: dict[str, dict[str, Any]] = {
     "several rows in a file": {"initial": "one-file"},
-    "a row a file": {"initial": "two-files"},
+    "a row per file": {"initial": "two-files"},
     "partitions": {"initial": "two-files", "partitioned": True},
 }
 BASE = {"num_keys": 2, "isolation": "serializable", "commands": "insert,update,delete,merge", "measure_aborts": False}
