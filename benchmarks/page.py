@@ -25,7 +25,7 @@ make bench AREA=scans FULL=1      # the whole of one
 make bench AREA=billion           # a search as large as memory allows; takes an hour
 ```
 
-This page is made from the kept figures. «Load» is how many processes wanted to run when the area began and when it
+This page is made from the kept figures. "Load" is how many processes wanted to run when the area began and when it
 ended; where it is much above the number of cores, other work disturbed the run, and ratios of processor time are the
 better measure.
 """

@@ -10,7 +10,7 @@ from benchmarks.harness import ratios
 from benchmarks.results import Result, number
 
 COLOURS = {"Lakeproof": "#2f7ed8", "Apache Iceberg": "#e07b39", "plain Parquet": "#8c8c8c", "PyIceberg": "#5aa469"}
-OTHER = ("#2f7ed8", "#e07b39", "#5aa469", "#9467bd", "#8c8c8c")  # of sides that are no engines
+OTHER = ("#2f7ed8", "#e07b39", "#5aa469", "#9467bd", "#8c8c8c")  # of sides that are not engines
 GREY = "#808a97"  # readable on a light page and on a dark one
 
 
@@ -65,7 +65,7 @@ def _bars(axes: Any, values: Mapping[tuple[str, str], float], cases: list[str], 
 
 
 def colour(side: str, sides: list[str]) -> str:
-    """An engine has one colour on every plot; what is another way of it («Lakeproof, fresh process») is paler."""
+    """An engine has one colour on every plot; what is another way of it ("Lakeproof, fresh process") is paler."""
     engine, _, way = side.partition(", ")
     if engine not in COLOURS:
         return OTHER[sides.index(side) % len(OTHER)]

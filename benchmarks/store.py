@@ -1,4 +1,4 @@
-"""The same rows for every side: one file a task and one partition a file, so that all sides have the same files."""
+"""The same rows for every side: one file per task and one partition per file, so that all sides have the same files."""
 
 from __future__ import annotations
 

@@ -181,6 +181,7 @@ def test_generated_pages_are_current() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_changed_page_is_out_of_date(tmp_path: Path) -> None:
     """The check can fail: with another root the pages are not there."""
     script = (

@@ -75,8 +75,13 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
-def imports(path: Path, root: Path = PACKAGE) -> Iterator[Import]:
+@cache
+def imports(path: Path, root: Path = PACKAGE) -> tuple[Import, ...]:
     """Every import of a file, also those inside functions and under TYPE_CHECKING."""
+    return tuple(_imports(path, root))
+
+
+def _imports(path: Path, root: Path) -> Iterator[Import]:
     relative = path.relative_to(root)
     package = ["lakeproof", *relative.parts[:-1]]
     for node in ast.walk(parsed(path)):

@@ -23,7 +23,7 @@ PATH = "docs/reference/checks-and-policies.md"
 INTRODUCTION = """\
 # Checks and policies
 
-A **check** is one named question about a change and the snapshots that its writer did not see; a «no» comes with its
+A **check** is one named question about a change and the snapshots that its writer did not see; a "no" comes with its
 evidence. A **policy** says which checks a command asks, by mode, isolation and format version. Another engine's rules
 are another policy beside ours, and a file of your own can change any of them:
 
@@ -79,7 +79,7 @@ def _policy(policy: Policy) -> str:
 
 
 def _asked(policy: Policy) -> list[tuple[str, str, str, str, str]]:
-    """What each command asks, in each mode; a mode that changes nothing is «any»."""
+    """What each command asks, in each mode; a mode that changes nothing is "any"."""
     found = []
     for command in Command:
         answers = {mode: _answers(policy, command, mode) for mode in Mode}

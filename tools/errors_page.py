@@ -45,7 +45,7 @@ runs again by itself, `lakeproof.max-reruns` times (5 by default), before this r
 
 ## The reason, check by check
 
-What «because» says, here for a DELETE, a snapshot 2 and a file f. [Checks and policies](checks-and-policies.md) says
+What "because" says, here for a DELETE, a snapshot 2 and a file f. [Checks and policies](checks-and-policies.md) says
 who asks what, [why each check is there](../explanation/checks.md) shows what goes wrong without it.
 """
 

@@ -133,7 +133,7 @@ def table(lines: Iterable[Line]) -> str:
 
 
 def in_words(verdict: Verdict) -> str:
-    """«holds», or what is violated and after how many steps."""
+    """'holds', or what is violated and after how many steps."""
     broken = [claim for claim in verdict.properties if claim.kind != "reachable" and claim.verdict == "violated"]
     return "; ".join(f"`{claim.name}` violated at depth {claim.depth}" for claim in broken) or "holds"
 

@@ -24,7 +24,7 @@ from lakeproof.errors import CommitConflict, CommitRejected
 
 TITLE = (
     "Writers in threads of one session on one table, {each} commands each; no two of them touch the same row, so every "
-    "abort is a false one. Default retries, format version 2. «Rows right»: the table holds exactly what the committed "
+    "abort is a false one. Default retries, format version 2. 'Rows right': the table holds exactly what the committed "
     "commands make of it."
 )
 EACH = {False: 5, True: 20}
@@ -115,9 +115,9 @@ def run(*, full: bool) -> Result:
 
 
 NOTES = (
-    "Aborts are counted by the check that refused: `no_new_delete_files` is «Found new conflicting delete files» of "
-    "Apache Iceberg, `added_data_files` «Found conflicting files», `missing_delete_paths` «Missing required files to "
-    "delete», `no_new_deletes_for_data_files` «found new … delete for replaced data file»; `lost swap` is a commit "
+    "Aborts are counted by the check that refused: `no_new_delete_files` is 'Found new conflicting delete files' of "
+    "Apache Iceberg, `added_data_files` 'Found conflicting files', `missing_delete_paths` 'Missing required files to "
+    "delete', `no_new_deletes_for_data_files` 'found new … delete for replaced data file'; `lost swap` is a commit "
     "that was given up after too many of them.",
     "A re-run reads the head and does the work again; a lost swap costs the validation and the metadata only. Apache "
     "Iceberg does not tell how many swaps its commits lost.",
@@ -263,7 +263,7 @@ SAID = {
 
 
 def check_of(error: Exception) -> str | None:
-    """The check that refused a commit; `None`: it was no refusal."""
+    """The check that refused a commit; `None`: it was not refused."""
     if isinstance(error, CommitConflict):
         return str(error.conflict.check) if error.conflict is not None else "conflict"
     if isinstance(error, CommitRejected):

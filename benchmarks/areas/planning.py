@@ -28,8 +28,8 @@ from lakeproof.iceberg.reading.planning import plan
 from lakeproof.iceberg.tables.tables import PartitionBy, create_table, load_table
 
 TITLE = (
-    "The plan of a scan over tables of metadata alone, beside PyIceberg's `plan_files`. «fresh process» finds decoded "
-    "manifests on disk, «first time» finds nothing; Apache Iceberg plans in Java. «in Spark» is the way from SQL to "
+    "The plan of a scan over tables of metadata alone, beside PyIceberg's `plan_files`. 'fresh process' finds decoded "
+    "manifests on disk, 'first time' finds nothing; Apache Iceberg plans in Java. 'in Spark' is the way from SQL to "
     "tasks, the hand-over of the files included."
 )
 WARM, DISK, FIRST, PYICEBERG = OURS, f"{OURS}, fresh process", f"{OURS}, first time", "PyIceberg"

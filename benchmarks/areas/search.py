@@ -15,9 +15,9 @@ from benchmarks.results import Result, Stopwatch
 from lakeproof.errors import LakeproofError
 
 TITLE = (
-    "Spaces explored to the end, each in a process of its own. Time is the search alone; «from the shell» has the "
-    "start of Python, of Spark, and the loading of compiled kernels too; bytes are what the search added. «spark» is "
-    "the search on local[2], its processor time that of the JVM and of all Python workers. «counters» is a toy whose "
+    "Spaces explored to the end, each in a process of its own. Time is the search alone; 'from the shell' has the "
+    "start of Python, of Spark, and the loading of compiled kernels too; bytes are what the search added. 'spark' is "
+    "the search on local[2], its processor time that of the JVM and of all Python workers. 'counters' is a toy whose "
     "processes count on their own: the search without a model's Python."
 )
 

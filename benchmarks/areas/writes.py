@@ -51,7 +51,7 @@ def large(sides: Sides, many: int, repetitions: int) -> list[Line]:
 
 
 def single(sides: Sides, repetitions: int) -> list[Line]:
-    """One row a commit; the tables grow as they would."""
+    """One row per commit; the tables grow as they would."""
     create(sides, "single")
     row = "values (1, 2, 3, 4, 5.0, 'six', 1)"
 

@@ -15,7 +15,7 @@ import pytest
 from lakehouse import Lakehouse, insert, path_of, people, write
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, write_manifest_list
 from pyiceberg.typedef import Record
-from test_reading_metadata import deletion_vector_file, version_three
+from version_three_tables import deletion_vector_file, version_three
 
 from lakeproof.audit import Audit, audit
 from lakeproof.cli.main import main

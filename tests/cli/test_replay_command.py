@@ -29,7 +29,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, st
         pytest.param(
             "{}", "the trace lacks what lakeproof writes into an ITF document (KeyError: '#meta')", "", id="other JSON"
         ),
-        pytest.param("hello", "«hello» is neither a verb nor a header", ":1", id="no scenario"),
+        pytest.param("hello", "'hello' is neither a verb nor a header", ":1", id="no scenario"),
     ],
 )
 def test_what_is_no_trace(

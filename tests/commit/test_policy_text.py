@@ -104,7 +104,7 @@ def test_without_a_base_it_stands_on_lakeproof() -> None:
             "carries_deletes must be true or false",
             "ours.toml:3",
             "",
-            id="a switch that is no switch",
+            id="a switch that is neither on nor off",
         ),
         pytest.param(
             '["data_files_exist", "no_new_delete_files"]',
@@ -139,7 +139,7 @@ def test_without_a_base_it_stands_on_lakeproof() -> None:
             "`line` must be a list of tables: write [[line]]",
             "ours.toml",
             "",
-            id="a table that is no list",
+            id="a table that is not a list",
         ),
     ],
 )

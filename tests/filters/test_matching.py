@@ -106,7 +106,7 @@ def test_no_comparison_misses_a_value_of_a_partition(kind: str, transform: str) 
             assert may_match_file(leaf, *where) or not matches(leaf, (value,), ("k",)), (value, leaf)
 
 
-# ---------------------------------------------------------------- the answers are not just «perhaps»
+# ---------------------------------------------------------------- the answers are not just "perhaps"
 
 
 def by_bounds(**known: Any) -> tuple[DataFile, TableShape]:

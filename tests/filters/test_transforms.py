@@ -143,11 +143,11 @@ def test_null_stays_null(transform: str) -> None:
     ("transform", "value"),
     [
         pytest.param("hour", date(2020, 1, 1), id="a date has no hour"),
-        pytest.param("year", "2020-01-01", id="a string is no date"),
+        pytest.param("year", "2020-01-01", id="a string is not a date"),
         pytest.param("bucket[4]", 1.5, id="floats are not bucketed"),
         pytest.param("bucket[4]", True, id="nor are booleans"),
         pytest.param("truncate[4]", 1.5, id="floats are not truncated"),
-        pytest.param("truncate[4]", True, id="booleans are no integers here"),
+        pytest.param("truncate[4]", True, id="booleans are not integers here"),
         pytest.param("truncate[4]", date(2020, 1, 1), id="dates are not truncated"),
     ],
 )

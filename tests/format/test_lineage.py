@@ -23,7 +23,7 @@ FOUR = {1: None, 2: 1, 3: 2, 4: 3}
         pytest.param({4: 3}, 2, 4, Lineage((4,), missing=3), id="one inside the window may not"),
         pytest.param({}, 2, 4, Lineage((), missing=4), id="nor the head"),
         pytest.param({2: 1, 3: 2}, None, 3, Lineage((2, 3), missing=1), id="the first snapshot of the table expired"),
-        pytest.param(FOUR, 9, 4, Lineage((1, 2, 3, 4), missing=9), id="the scan is no ancestor of the head"),
+        pytest.param(FOUR, 9, 4, Lineage((1, 2, 3, 4), missing=9), id="the scan is not an ancestor of the head"),
         pytest.param({**FOUR, 5: 2}, 4, 5, Lineage((1, 2, 5), missing=4), id="the head was rolled back and went on"),
         pytest.param(FOUR, 2, None, Lineage((), missing=2), id="the table was emptied of snapshots"),
     ],

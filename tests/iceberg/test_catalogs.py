@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from lakehouse import Lakehouse, insert, people, rows_of
 
+from in_part import in_part
 from lakeproof.errors import InvalidInput, Unavailable
 from lakeproof.iceberg.tables.catalogs import open_catalog, warehouse_location
 from lakeproof.iceberg.tables.tables import list_namespaces, list_tables
@@ -70,9 +71,10 @@ def test_a_damaged_database_is_one_sentence(tmp_path: Path) -> None:
     assert "not a database" in str(caught.value)
 
 
-def test_processes_that_open_a_new_catalog_at_once_all_succeed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("processes", in_part([2, 4], every=2))
+def test_processes_that_open_a_new_catalog_at_once_all_succeed(tmp_path: Path, processes: int) -> None:
     call = f"open_catalog('sqlite:///{tmp_path}/c.db', '{tmp_path}/w')"
     code = f"from lakeproof.iceberg.tables.catalogs import open_catalog; {call}"
-    started = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(4)]
+    started = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(processes)]
     ended = [(process.wait(60), process.stderr.read() if process.stderr else b"") for process in started]
-    assert ended == [(0, b"")] * 4
+    assert ended == [(0, b"")] * processes

@@ -121,7 +121,7 @@ def key_of(row: Row, ids: list[int]) -> tuple[Any, ...]:
 
 
 def left_out(table: Table) -> list[tuple[str, str]]:
-    """The pairs of data file and newer delete file that the plan leaves out though the one takes a row of the other."""
+    """Pairs that the plan leaves out although the newer delete file takes a row of the data file."""
     found = plan(table)
     deletes = found.delete_files.to_pylist()
     wrong = []

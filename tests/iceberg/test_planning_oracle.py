@@ -38,15 +38,15 @@ def compare(table: Table, known: list[Known], seed: int, predicates: int) -> int
     return partial
 
 
-def test_hundreds_of_random_predicates(lake: Lakehouse) -> None:
+def test_a_hundred_random_predicates(lake: Lakehouse) -> None:
     table, known = random_table(lake, seed=1, files=96)
     assert plan(table).files.num_rows == len(known) == 96
-    assert compare(table, known, seed=1, predicates=300) > 150
+    assert compare(table, known, seed=1, predicates=100) > 50
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 3])
 def test_thousands_of_random_predicates(lake: Lakehouse, seed: int) -> None:
-    predicates = 900 if os.environ.get("LAKEPROOF_WHOLE") else 300  # the whole in `make check-all`
+    predicates = 900 if os.environ.get("LAKEPROOF_WHOLE") else 400  # the whole in `make check-all`
     table, known = random_table(lake, seed=seed, files=120)
     assert compare(table, known, seed=seed, predicates=predicates) > predicates // 2

@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from commit_hooks import compaction
 from lakehouse import PEOPLE, Lakehouse, files_below, insert, path_of, people, rows_of, write
-from test_commit_attempts import compaction
 from test_snapshots_made import committed, head, merge_on_read
 
 from lakeproof.commit import Command

@@ -1,4 +1,4 @@
-"""What an examination of the first version found, one test each: a wrong «holds», a traceback, a statement misread."""
+"""What an examination of the first version found, one test each: a wrong "holds", a traceback, a statement misread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random jobs files: never «holds» where the brute force finds an anomaly, no false alarm without a word of caution."""
+"""Random jobs files: never "holds" where the brute force finds an anomaly, no false alarm without a word of caution."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def said(predicate: Predicate) -> str:
 
 
 def smaller(predicate: Predicate) -> Iterator[Predicate]:
-    """Predicates with one connective less."""
+    """Predicates with one connective fewer."""
     match predicate:
         case Not(inner):
             yield inner

@@ -109,7 +109,7 @@ class Writer(threading.Thread):
             key = self.first_key + number if verb == "insert" else self.keys.chosen(self.random)
             yield Statement(verb, key, f"{self.engine.engine} {number}")
             if verb == "insert" and not self.done[-1].refused:
-                self.keys.known.append(key)  # only now: a key that comes meanwhile is no row that a command should see
+                self.keys.known.append(key)  # only now: a key that comes meanwhile is not for commands to see
 
     def executed(self, statement: Statement) -> None:
         system = "system" if self.is_ours else "lakeproof.system"

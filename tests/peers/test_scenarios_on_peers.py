@@ -30,12 +30,12 @@ KNOWN = {
     ("pyiceberg", "seed_004_partitions_keep_mor_writers_apart"): (
         "a program that replaces files gives PyIceberg no predicate; at serializable every new file is then a conflict",
         [
-            "line 10, pyiceberg: w2 commit should be «ok», is «conflict»",
-            "line 11, pyiceberg: rows should be «jack blue A; sarah plum B», is «jack blue A; sarah green B»",
+            "line 10, pyiceberg: w2 commit should be 'ok', is 'conflict'",
+            "line 11, pyiceberg: rows should be 'jack blue A; sarah plum B', is 'jack blue A; sarah green B'",
         ],
     ),
 }
-"""Where an engine goes otherwise than its policy says: why, and what is seen."""
+"""Where an engine does not do what its policy says: why, and what is seen."""
 SHOWN = {
     "iceberg-spark": {"undelete", "seed_000_counterexample", "write_skew", "write_skew_copy_on_write"},
     "pyiceberg": {"lost_delete", "lost_delete_by_compaction"},

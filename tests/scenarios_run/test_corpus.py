@@ -89,6 +89,6 @@ def test_the_command_says_what_differs(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["scenario", str(path), str(FOLDER / "undelete.txt")]) == 1
     said = capsys.readouterr().out
     assert "differs  wrong" in said
-    assert "w2 commit should be «ok», is «conflict no_new_delete_files snapshot 2»" in said
+    assert "w2 commit should be 'ok', is 'conflict no_new_delete_files snapshot 2'" in said
     assert "agrees   undelete" in said
     assert "1 of 2 scenarios agree with their text" in said

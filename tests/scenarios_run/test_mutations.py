@@ -365,7 +365,7 @@ SWITCHES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         {"falls_back_to_merge_on_read": False},
         ("lakeproof_copy_on_write_falls_back",),
     ),
-    "nobody looks for the own commit": (
+    "nobody looks for its own commit": (
         {"finds_own_commit": False},
         ("rule_17_lost_answer_is_looked_up", "rule_17_own_id_is_looked_for_on_every_attempt"),
     ),

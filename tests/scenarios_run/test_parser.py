@@ -51,24 +51,24 @@ def mistake(text: str, old: str, new: str) -> str:
 
 # id: (text, what is there, what is typed instead, line, message, hint)
 TYPOS = {
-    "a verb": (SQL, "w2  commit  ok", "w2  comit  ok", 8, "«comit» is neither a verb nor a header", "mean commit?"),
+    "a verb": (SQL, "w2  commit  ok", "w2  comit  ok", 8, "'comit' is neither a verb nor a header", "mean commit?"),
     "a verb of the table API": (
         API,
         "w2  overwrite  remove",
         "w2  overwite  remove",
         7,
-        "«overwite» is neither a verb nor a header",
+        "'overwite' is neither a verb nor a header",
         "did you mean overwrite?",
     ),
-    "a header": (SQL, "policy  lake", "polcy  lake", 3, "«polcy» is neither a verb nor a header", "mean policy?"),
-    "an actor alone": (SQL, "w2  commit  ok", "w2", 8, "«w2» is neither a verb nor a header", "verbs are scan, "),
-    "an outcome": (SQL, "w2  commit  ok", "w2  commit  rejectd", 8, "«rejectd» is not an outcome", "mean rejected?"),
+    "a header": (SQL, "policy  lake", "polcy  lake", 3, "'polcy' is neither a verb nor a header", "mean policy?"),
+    "an actor alone": (SQL, "w2  commit  ok", "w2", 8, "'w2' is neither a verb nor a header", "verbs are scan, "),
+    "an outcome": (SQL, "w2  commit  ok", "w2  commit  rejectd", 8, "'rejectd' is not an outcome", "mean rejected?"),
     "an outcome that is none": (
         SQL,
         "w2  commit  ok",
         "w2  commit  fine",
         8,
-        "«fine» is not an outcome",
+        "'fine' is not an outcome",
         "outcomes are",
     ),
     "a conflict with a strange tail": (
@@ -76,7 +76,7 @@ TYPOS = {
         "w2  commit  ok",
         "w2  commit  conflict target_rows snapshot x",
         8,
-        "«conflict target_rows snapshot x» is not an outcome",
+        "'conflict target_rows snapshot x' is not an outcome",
         "",
     ),
     "a check in an outcome": (
@@ -206,8 +206,8 @@ TYPOS = {
         "A is in the table already",
         "remove it in the same call",
     ),
-    "a list of files": (API, "add C[b]", "add C[b] (x", 7, "«(x» is not a list of files", "write A(data=u, id=0..4)"),
-    "a file's value": (API, "B(data=b, id=0..4)", "B(data=b, id)", 4, "«id» is not column=value", ""),
+    "a list of files": (API, "add C[b]", "add C[b] (x", 7, "'(x' is not a list of files", "write A(data=u, id=0..4)"),
+    "a file's value": (API, "B(data=b, id=0..4)", "B(data=b, id)", 4, "'id' is not column=value", ""),
     "a file's partition": (API, "A[a] ", "A[a,b] ", 4, "A has 2 partition values, the table 1", ""),
     "a file over two partitions": (API, "B(data=b,", "B(data=b..c,", 4, "B spans partitions of data", ""),
     "a clause": (
@@ -215,7 +215,7 @@ TYPOS = {
         "add-deletes A_del",
         "add-delets A_del",
         6,
-        "«add-delets A_del» is not a clause of rowdelta",
+        "'add-delets A_del' is not a clause of rowdelta",
         "add-deletes",
     ),
     "a scan snapshot": (API, "from 1", "from x", 6, "`from` needs the number of a snapshot", ""),
@@ -265,7 +265,7 @@ TYPOS = {
         "merge-on-read",
         "merge-on-reed",
         2,
-        "«merge-on-reed» says nothing of a table",
+        "'merge-on-reed' says nothing of a table",
         "merge-on-read",
     ),
     "a row that is too long": (
@@ -305,7 +305,7 @@ TYPOS = {
         "Snapshot 1 cannot be expired",
         "before the head are",
     ),
-    "a setting": (SQL, "w2  commit  ok", "w2  set colour", 8, "«colour» cannot be set", "set format v3"),
+    "a setting": (SQL, "w2  commit  ok", "w2  set colour", 8, "'colour' cannot be set", "set format v3"),
     "no policy": (SQL, "policy  lakeproof\n", "", 1, "The scenario names no policy", "add a line such as"),
     "no step": (
         "policy lakeproof\nrows jack red\n",
@@ -435,7 +435,7 @@ def test_a_differs_line_replaces_the_last_line_like_it() -> None:
 def test_what_a_conflict_leaves_open_is_as_it_came() -> None:
     text = mistake(SQL, "w1  commit  ok\nrows", "w1  commit  conflict\nrows")
     found = differences(parse(text), POLICIES["lakeproof"], AgainstChecks)
-    assert [str(one) for one in found] == ["line 9, lakeproof: w1 commit should be «conflict», is «ok»"]
+    assert [str(one) for one in found] == ["line 9, lakeproof: w1 commit should be 'conflict', is 'ok'"]
 
 
 def test_rows_and_snapshots_that_differ_are_told() -> None:
@@ -443,8 +443,8 @@ def test_rows_and_snapshots_that_differ_are_told() -> None:
     text = mistake(text, "append overwrite delete", "append overwrite")
     found = differences(parse(text), POLICIES["iceberg-spark"], AgainstChecks)
     assert [str(one) for one in found] == [
-        "line 10, iceberg-spark: files should be «A C», is «A C A_del»",
-        "line 11, iceberg-spark: snapshots should be «append overwrite», is «append overwrite delete»",
+        "line 10, iceberg-spark: files should be 'A C', is 'A C A_del'",
+        "line 11, iceberg-spark: snapshots should be 'append overwrite', is 'append overwrite delete'",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Two catalogs in memory: a SQL database with one row a table, and a server that checks requirements and swaps itself.
+"""Two catalogs in memory: an SQL database, one row per table, and a server that checks requirements and swaps itself.
 
 Their requests fail, lose their answers, and arrive late, as `clockwork` says.
 """

@@ -36,7 +36,7 @@ class Audit(NamedTuple):
         }
 
     def to_arrow(self) -> pa.Table:
-        """The findings as a table that can be joined: one row a finding."""
+        """The findings as a table that can be joined: one row per finding."""
         names = ["kind", "snapshots", "because", "files", "check", "do", "note"]
         rows = [finding.to_json() for finding in self.findings]
         kinds = [pa.string(), pa.list_(pa.int64()), pa.string(), pa.list_(pa.string()), *[pa.string()] * 3]

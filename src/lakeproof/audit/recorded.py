@@ -2,7 +2,7 @@
 
 A snapshot that Lakeproof made records its command and its read snapshot. Of another engine's commit both are inferred:
 the newest snapshot at which every row that it deletes, and every file that it removes, was still there. A row that it
-names again only because it wrote an older delete file anew was no target: it was dead when it read the table.
+names again only because it wrote an older delete file anew was not a target: it was dead when it read the table.
 """
 
 from __future__ import annotations

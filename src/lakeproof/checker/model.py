@@ -29,6 +29,8 @@ class Outcome(NamedTuple):
 
 
 StepFunction = Callable[[Any, Any], Iterable[Outcome]]
+TestOfAll = Callable[[Any, tuple[Any, ...]], bool]
+"""Asks a whole state: the shared value, and all own values in the order of the processes."""
 
 
 class Step(NamedTuple):
@@ -66,7 +68,7 @@ class ValueSymmetry(NamedTuple):
 class Property:
     """A named claim about all runs; made by `always`, `never`, `eventually`, `reachable` and their variants.
 
-    `counts` says whether a violation makes the whole verdict «violated». `symmetric` promises that a test of all own
+    `counts` says whether a violation makes the whole verdict "violated". `symmetric` promises that a test of all own
     values does not care which process of a kind has which; without it such a property switches process symmetry off.
     """
 
@@ -93,12 +95,7 @@ def always_of_each(
 
 
 def always_of_all(
-    name: str,
-    test: Callable[[Any, tuple[Any, ...]], bool],
-    *,
-    seed_name: str = "",
-    counts: bool = True,
-    symmetric: bool = False,
+    name: str, test: TestOfAll, *, seed_name: str = "", counts: bool = True, symmetric: bool = False
 ) -> Property:
     """The test holds of every state: the shared value and all own values in the order of the processes."""
     return Property(name, "always", "all", test, seed_name=seed_name, counts=counts, symmetric=symmetric)
@@ -117,12 +114,7 @@ def reachable(name: str, what: str | Callable[[Any], bool], *, seed_name: str = 
 
 
 def eventually(
-    name: str,
-    test: Callable[[Any, tuple[Any, ...]], bool],
-    *,
-    seed_name: str = "",
-    counts: bool = True,
-    symmetric: bool = False,
+    name: str, test: TestOfAll, *, seed_name: str = "", counts: bool = True, symmetric: bool = False
 ) -> Property:
     """From every reachable state, every weakly fair run comes to a state of which the test holds."""
     return Property(name, "eventually", "all", test, seed_name=seed_name, counts=counts, symmetric=symmetric)

@@ -130,7 +130,7 @@ def _refuse_unknown(names: Collection[str], known: Collection[str], what: str) -
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Millions of interned values are no garbage; to look through them again and again costs a third of the time."""
+    """Millions of interned values are not garbage; looking through them again and again costs a third of the time."""
     was = gc.isenabled()
     gc.disable()
     try:

@@ -93,7 +93,7 @@ def _cell(value: Any) -> str:
 
 
 def new_session(lake: Lake, history: History, **more: Any) -> PromptSession[str]:
-    """A prompt whose Enter ends a statement that has its semicolon, and else begins a new line."""
+    """A prompt whose Enter ends a statement that has its semicolon, and otherwise begins a new line."""
     keys = KeyBindings()
 
     @keys.add("enter")

@@ -17,7 +17,7 @@ from lakeproof.errors import CommitUnknown, LakeproofError
 class Calls(Protocol):
     """What is done in each phase; each call says what happened, or raises.
 
-    `look` loads what `refresh` does and looks for the own commit in it. `write_metadata` writes the files of a new try:
+    `look` loads what `refresh` does and looks for its own commit there. `write_metadata` writes the files of a new try:
     none has a name that another try's file has. When the attempt has ended, `written` are the files of all tries,
     `named` those that the committed snapshot names, and `remove` deletes as far as it can.
     """

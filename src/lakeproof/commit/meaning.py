@@ -50,7 +50,7 @@ class Exists(NamedTuple):
 
 
 class Select(NamedTuple):
-    """INSERT … SELECT from the same table: one row a match, or one row of aggregates (`count`, `sum`)."""
+    """INSERT … SELECT from the same table: one row per match, or one row of aggregates (`count`, `sum`)."""
 
     where: Expression
     terms: tuple[Term, ...]

@@ -47,6 +47,13 @@ class Written(NamedTuple):
     origins: Origins = ()
 
 
+class _NewRows(NamedTuple):
+    """What a command makes of the rows: new versions of those at some places (`None`: deleted), and rows added."""
+
+    new: dict[Place, Row | None]
+    added: tuple[Row, ...]
+
+
 def placed(table: TableState, columns: tuple[str, ...]) -> list[tuple[Place, Row]]:
     """Every row that a reader sees, with its place."""
     found: list[tuple[Place, Row]] = []
@@ -97,12 +104,12 @@ def with_new_rows(
     base: TableChange, table: TableState, new: dict[Place, Row | None], added: tuple[Row, ...], shape: TableShape
 ) -> Written:
     """The change, in its mode, with these rows given new versions (`None`: deleted) and these added."""
-    write = _copied if base.mode is Mode.COPY_ON_WRITE and new else _merged_on_read
-    return write(base, table, new, added, shape)
+    write = _copy_files if base.mode is Mode.COPY_ON_WRITE and new else _delete_by_position
+    return write(base, table, _NewRows(new, added), shape)
 
 
 def rewritten(table: TableState, files: Sequence[str], shape: TableShape, command_id: str) -> Written:
-    """A compaction of these files into one a partition; its rows keep their order."""
+    """A compaction of these files into one per partition; its rows keep their order."""
     inputs = [(file, bits) for file, bits in live_rows(table, shape.columns) if file.path in files]
     groups: dict[tuple[int, tuple[Value, ...]], list[tuple[DataFile, RowSet]]] = {}
     for file, bits in inputs:
@@ -235,13 +242,9 @@ def _upserted(base: TableChange, command: RowCommand, added: tuple[Row, ...], sh
     return Written(change, (tuple(None for _ in added),))
 
 
-def _merged_on_read(
-    base: TableChange,
-    table: TableState,
-    new: dict[Place, Row | None],
-    added: tuple[Row, ...],
-    shape: TableShape,
-) -> Written:
+def _delete_by_position(base: TableChange, table: TableState, rows: _NewRows, shape: TableShape) -> Written:
+    """Merge-on-read: delete files for the rows that change, and their new versions in data files of their own."""
+    new, added = rows
     fresh = [(row, place) for place, row in new.items() if row is not None] + [(row, None) for row in added]
     files, origins = _grouped(fresh, 0, shape)
     targets = rows_of((file, 1 << p) for file, p in new)
@@ -260,15 +263,11 @@ def _merged_on_read(
     return Written(change, origins)
 
 
-def _copied(
-    base: TableChange,
-    table: TableState,
-    new: dict[Place, Row | None],
-    added: tuple[Row, ...],
-    shape: TableShape,
-) -> Written:
+def _copy_files(base: TableChange, table: TableState, edits: _NewRows, shape: TableShape) -> Written:
+    """Copy-on-write: every file with a row that changes is written anew, and the old one removed."""
+    new = edits.new
     touched = {file for file, _ in new}
-    elsewhere: list[tuple[Row, Place | None]] = [(row, None) for row in added]
+    elsewhere: list[tuple[Row, Place | None]] = [(row, None) for row in edits.added]
     files: list[DataFile] = []
     origins: list[tuple[Place | None, ...]] = []
     moves, kept = [], []
@@ -300,7 +299,7 @@ def _copied(
 def _grouped(
     fresh: Sequence[tuple[Row, Place | None]], start: int, shape: TableShape
 ) -> tuple[tuple[DataFile, ...], Origins]:
-    """New rows as one file a partition."""
+    """New rows as one file per partition."""
     if not fresh:
         return (), ()
     groups: dict[tuple[Value, ...], list[tuple[Row, Place | None]]] = {}

@@ -2,7 +2,7 @@
 
 Only positive forms are stored: `negated` pushes NOT down to the leaves. A comparison with null is then simply false,
 and SQL's third truth value is not needed. Forms with the same fields are dataclasses: a named tuple equals every other
-tuple with its values, and «always» must not equal «never».
+tuple with its values, and "always" must not equal "never".
 """
 
 from __future__ import annotations
@@ -115,20 +115,36 @@ def negated(expression: Expression) -> Expression:
 
 def all_of(parts: Iterable[Expression]) -> Expression:
     """The conjunction, without the parts that say nothing."""
-    flat = (one for part in parts for one in (part.parts if isinstance(part, And) else (part,)))
-    kept = tuple(dict.fromkeys(part for part in flat if part != ALWAYS))
-    if NEVER in kept:
-        return NEVER
-    return kept[0] if len(kept) == 1 else And(kept) if kept else ALWAYS
+    return _joined(And, parts, without=ALWAYS, decided_by=NEVER)
 
 
 def any_of(parts: Iterable[Expression]) -> Expression:
     """The disjunction, without the parts that never match."""
-    flat = (one for part in parts for one in (part.parts if isinstance(part, Or) else (part,)))
-    kept = tuple(dict.fromkeys(part for part in flat if part != NEVER))
-    if ALWAYS in kept:
-        return ALWAYS
-    return kept[0] if len(kept) == 1 else Or(kept) if kept else NEVER
+    return _joined(Or, parts, without=NEVER, decided_by=ALWAYS)
+
+
+def _joined(
+    kind: type[And] | type[Or], parts: Iterable[Expression], *, without: Expression, decided_by: Expression
+) -> Expression:
+    flat = (one for part in parts for one in (part.parts if isinstance(part, kind) else (part,)))
+    kept = tuple(dict.fromkeys(part for part in flat if part != without))
+    if decided_by in kept:
+        return decided_by
+    return kept[0] if len(kept) == 1 else kind(kept) if kept else without
+
+
+def may_hold(expression: Expression, leaf: Callable[[Leaf], bool]) -> bool:
+    """Whether the predicate may be true, where `leaf` says so of each comparison; an opaque part always may be."""
+    match expression:
+        case And(parts):
+            return all(may_hold(part, leaf) for part in parts)
+        case Or(parts):
+            return any(may_hold(part, leaf) for part in parts)
+        case Always() | Opaque():
+            return True
+        case Never():
+            return False
+    return leaf(expression)
 
 
 def rebuilt(expression: Expression, leaf: Callable[[Leaf], Expression]) -> Expression:

@@ -1,7 +1,7 @@
 """Which rows, and which files, a predicate may match.
 
-Of a file only its partition values and its column bounds are known. The answer «no» must be certain: when bounds are
-missing, types do not compare or a part is opaque, the answer is «may match».
+Of a file only its partition values and its column bounds are known. The answer "no" must be certain: when bounds are
+missing, types do not compare or a part is opaque, the answer is "may match".
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from lakeproof.filters.expression import (
     Opaque,
     Or,
     StartsWith,
+    may_hold,
     negated,
 )
 from lakeproof.filters.transforms import applied, is_known, is_monotone, parsed
@@ -45,22 +46,16 @@ def matches(expression: Expression, row: Row, columns: tuple[str, ...]) -> bool:
 
     That is opaque parts, and literals of another type than the value: SQL casts before it compares.
     """
-    match expression:
-        case And(parts):
-            return all(matches(part, row, columns) for part in parts)
-        case Or(parts):
-            return any(matches(part, row, columns) for part in parts)
-        case Always() | Opaque():
-            return True
-        case Never():
-            return False
-    value = row[columns.index(expression.column)]
+    return may_hold(expression, lambda leaf: _may_be_true(leaf, row[columns.index(leaf.column)]))
+
+
+def _may_be_true(leaf: Leaf, value: Value) -> bool:
     try:
-        for literal in _literals(expression):
+        for literal in _literals(leaf):
             _expect_comparable(literal, value)
     except TypeError:
         return True
-    return _leaf_matches(expression, value)
+    return _leaf_matches(leaf, value)
 
 
 def _leaf_matches(leaf: Leaf, value: Value) -> bool:
@@ -116,7 +111,7 @@ def must_match_file(expression: Expression, file: DataFile, shape: TableShape) -
 
 
 def _without_nulls(leaf: Leaf) -> Leaf | Never:
-    """The leaf without null literals: no comparison with null is ever true, and so is its negation not."""
+    """The leaf without null literals: neither a comparison with null nor its negation is ever true."""
     if isinstance(leaf, Compare) and leaf.value is None:
         return NEVER
     if isinstance(leaf, In) and None in leaf.values:
@@ -136,20 +131,15 @@ def _partition_values(spec: PartitionSpec, partition: tuple[Value, ...]) -> _Par
 
 
 def _may_match(expression: Expression, bounds: Mapping[str, Bounds], partition: _Partition) -> bool:
-    match expression:
-        case And(parts):
-            return all(_may_match(part, bounds, partition) for part in parts)
-        case Or(parts):
-            return any(_may_match(part, bounds, partition) for part in parts)
-        case Always() | Opaque():
-            return True
-        case Never():
-            return False
+    return may_hold(expression, lambda leaf: _leaf_may_match(leaf, bounds, partition))
+
+
+def _leaf_may_match(leaf: Leaf, bounds: Mapping[str, Bounds], partition: _Partition) -> bool:
     try:
-        known = bounds.get(expression.column)
-        if known is not None and not _bounds_allow(expression, known):
+        known = bounds.get(leaf.column)
+        if known is not None and not _bounds_allow(leaf, known):
             return False
-        return all(_partition_allows(expression, *pair) for pair in partition.get(expression.column, ()))
+        return all(_partition_allows(leaf, *pair) for pair in partition.get(leaf.column, ()))
     except TypeError:  # the literal and the file's values do not compare: nobody can tell
         return True
 

@@ -65,7 +65,7 @@ def position_array(rows: RowSet) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 def rows_of(pairs: Iterable[tuple[str, RowSet]]) -> Rows:
-    """Pairs in canonical form: one entry a file, sorted, empty ones left out."""
+    """Pairs in canonical form: one entry per file, sorted, empty ones left out."""
     merged: dict[str, RowSet] = {}
     for file, rows in pairs:
         if rows:

@@ -20,7 +20,7 @@ class Operation(StrEnum):
 
 
 class Snapshot(NamedTuple):
-    """One commit, as those see it who did not see it coming."""
+    """One commit, as seen by a writer that did not expect it."""
 
     snapshot_id: int
     sequence_number: int

@@ -105,7 +105,7 @@ def aggregated(name: str, values: list[Any]) -> Value:
             return min(known) if known else None
         case "max":
             return max(known) if known else None
-    raise LakeproofError(f"{name} is no aggregate")
+    raise LakeproofError(f"{name} is not an aggregate")
 
 
 def _is_in(value: Any, options: list[Any]) -> bool | None:
@@ -174,4 +174,4 @@ def _applied(name: str, values: list[Any]) -> Any:
             return len(values[0])
         case "abs":
             return abs(values[0])
-    raise LakeproofError(f"{name} is no function that is known here")
+    raise LakeproofError(f"{name} is not a function that is known here")

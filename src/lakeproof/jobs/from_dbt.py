@@ -48,7 +48,7 @@ def incremental_models(manifest: Mapping[str, Any], *, place: str = "") -> list[
     """The incremental models of a manifest, by name."""
     nodes = manifest.get("nodes")
     if not isinstance(nodes, Mapping):
-        raise InvalidInput("This is no dbt manifest: it has no nodes", place=place, hint="use target/manifest.json")
+        raise InvalidInput("This is not a dbt manifest: it has no nodes", place=place, hint="use target/manifest.json")
     found = [
         _model(node, place)
         for node in nodes.values()

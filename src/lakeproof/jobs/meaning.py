@@ -64,7 +64,7 @@ class StatementRun:
 
     @property
     def reads(self) -> tuple[Expression, ...]:
-        """What is read of the own table beside the rows that are written."""
+        """What is read of its own table besides the rows that are written."""
         return self.of.reads
 
     @property

@@ -131,7 +131,7 @@ def _source_rows(
 
 
 def first_tables(ready: PreparedJobs) -> Iterator[First]:
-    """The first tables, small ones first: the set-up's own, or at most two rows a table, in one file or in two."""
+    """The first tables, small ones first: the set-up's own, or at most two rows per table, in one file or in two."""
     if any(table.rows for table in ready.jobs.tables):
         yield from _given(ready)
         return

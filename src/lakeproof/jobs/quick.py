@@ -27,7 +27,7 @@ class Memory(NamedTuple):
 
 
 def quickened(model: Model, memory: Memory) -> Model:
-    """A fused model with two steps a command, only the properties of single commits, and a memory.
+    """A fused model with two steps per command, only the properties of single commits, and a memory.
 
     The memory is for one file and one policy: writers of one kind do the same in every choice of writers.
     """

@@ -55,7 +55,7 @@ def _lines(step: TraceStep, commands: dict[str, str]) -> list[str]:
             return lines if phase == "READY" else [*lines, f"{actor}  scan      {commands[actor]}"]
         case "read":
             return []
-    raise InvalidInput(f"The step «{step.step}» cannot be written as a scenario")
+    raise InvalidInput(f"The step '{step.step}' cannot be written as a scenario")
 
 
 def _rows(rows: list[list[Any]]) -> str:

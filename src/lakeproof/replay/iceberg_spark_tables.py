@@ -14,9 +14,9 @@ from time import monotonic, sleep
 from typing import Any
 
 from lakeproof.errors import CommitConflict, CommitRejected, InvalidInput
-from lakeproof.replay.scenario_runner import AgainstTables, kind_of
+from lakeproof.replay.scenario_runner import kind_of
 from lakeproof.replay.sql_process import SqlProcess
-from lakeproof.replay.whole_commits import refused, require_whole_commits
+from lakeproof.replay.whole_commits import AgainstEngine, refused, require_whole_commits
 from lakeproof.scenarios.against_model import DoesNotApply
 from lakeproof.scenarios.text import Scenario, ScenarioStep, StepAnswer
 from lakeproof.spark.lake import Lake
@@ -24,36 +24,25 @@ from lakeproof.spark.lake import Lake
 _SECONDS = 120.0
 
 
-class AgainstIcebergSpark(AgainstTables):
+class AgainstIcebergSpark(AgainstEngine):
     """Apache Iceberg's writers on a table of ours."""
+
+    engine = "Apache Iceberg"
 
     def __init__(
         self, process: SqlProcess, lake: Lake, scenario: Scenario, policy: Any, *, keep: str | None = None
     ) -> None:
-        require_whole_commits(scenario, "Apache Iceberg")
+        require_whole_commits(scenario, self.engine)
         super().__init__(lake, scenario, policy, keep=keep)
         self.process = process
         self.gates = tempfile.TemporaryDirectory()
         self.held: dict[str, tuple[Path | None, Future[Any] | str]] = {}
         process.sql("set spark.sql.leafNodeDefaultParallelism = 1")  # an INSERT of two rows is one file
 
-    def _step(self, step: ScenarioStep) -> StepAnswer | None:
-        if step.actor in self.own or step.verb == "expire":
-            return super()._step(step)
-        match step.verb:
-            case "scan":
-                self.held[step.actor] = self._begin(step)
-            case "write":
-                pass
-            case "validate":
-                return step.expected  # part of the commit, which is the `swap`
-            case "commit" | "swap":
-                return self._let_go(step)
-            case _:
-                raise DoesNotApply(f"Apache Iceberg does not take the step «{step.verb}»")
-        return None
+    def _begin(self, step: ScenarioStep) -> None:
+        self.held[step.actor] = self._start(step)
 
-    def _begin(self, step: ScenarioStep) -> tuple[Path | None, Future[Any] | str]:
+    def _start(self, step: ScenarioStep) -> tuple[Path | None, Future[Any] | str]:
         kind = kind_of(self.scenario, step)
         if kind == "INSERT":  # reads nothing: it may as well begin when it commits
             return None, self._named(step.text)
@@ -71,7 +60,7 @@ class AgainstIcebergSpark(AgainstTables):
             sleep(0.02)
         return file, running
 
-    def _let_go(self, step: ScenarioStep) -> StepAnswer:
+    def _finish(self, step: ScenarioStep) -> StepAnswer:
         file, running = self.held.pop(step.actor)
         try:
             if isinstance(running, str):

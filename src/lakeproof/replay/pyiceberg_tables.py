@@ -17,8 +17,8 @@ from pyiceberg.table import Table, Transaction
 
 from lakeproof.format import Row
 from lakeproof.iceberg.predicates import from_filter
-from lakeproof.replay.scenario_runner import AgainstTables, effect_on, kind_of, where_of
-from lakeproof.replay.whole_commits import refused, require_whole_commits
+from lakeproof.replay.scenario_runner import effect_on, kind_of, where_of
+from lakeproof.replay.whole_commits import AgainstEngine, refused, require_whole_commits
 from lakeproof.scenarios.against_model import DoesNotApply
 from lakeproof.scenarios.text import Scenario, ScenarioStep, StepAnswer
 from lakeproof.spark.lake import Lake
@@ -26,31 +26,21 @@ from lakeproof.spark.lake import Lake
 _BY_FILE = ("UPDATE", "MERGE", "REWRITE")
 
 
-class AgainstPyiceberg(AgainstTables):
+class AgainstPyiceberg(AgainstEngine):
     """PyIceberg's writers on a table of ours."""
 
+    engine = "PyIceberg"
+
     def __init__(self, lake: Lake, scenario: Scenario, policy: Any, *, keep: str | None = None) -> None:
-        require_whole_commits(scenario, "PyIceberg")
+        require_whole_commits(scenario, self.engine)
         super().__init__(lake, scenario, policy, keep=keep)
         self.staged: dict[str, Transaction] = {}
 
-    def _step(self, step: ScenarioStep) -> StepAnswer | None:
-        if step.actor in self.own or step.verb == "expire":
-            return super()._step(step)
-        match step.verb:
-            case "scan":
-                self.staged[step.actor] = self._stage(step)
-            case "crash":
-                self.staged.pop(step.actor)
-            case "write":
-                pass
-            case "commit" | "swap":
-                return self._send(step)
-            case "validate":
-                return step.expected  # part of sending, which is the `swap`
-            case _:
-                raise DoesNotApply(f"PyIceberg does not take the step «{step.verb}»")
-        return None
+    def _begin(self, step: ScenarioStep) -> None:
+        self.staged[step.actor] = self._stage(step)
+
+    def _crash(self, step: ScenarioStep) -> None:
+        self.staged.pop(step.actor)
 
     def _stage(self, step: ScenarioStep) -> Transaction:
         table = self.lake.engine.catalog.load_table(tuple(self.full_name.split(".")))
@@ -91,7 +81,7 @@ class AgainstPyiceberg(AgainstTables):
             for file in _dataframe_to_data_files(table.metadata, _arrow(table, new), table.io) if new else ():
                 overwrite.append_data_file(file)
 
-    def _send(self, step: ScenarioStep) -> StepAnswer:
+    def _finish(self, step: ScenarioStep) -> StepAnswer:
         staged = self.staged.pop(step.actor)
         try:
             staged.commit_transaction()

@@ -258,7 +258,7 @@ def require_applicable(scenario: Scenario) -> None:
         raise DoesNotApply("Real tables are written in format v2, with rows")
     for step in scenario.steps:
         if isinstance(step, ScenarioStep) and (step.call is not None or step.verb in _UNSTEPPED):
-            raise DoesNotApply(f"Real writers do not take the step «{step.verb}»")
+            raise DoesNotApply(f"Real writers do not take the step '{step.verb}'")
         if isinstance(step, ScenarioStep) and step.verb == "scan" and step.text.lower().startswith("upsert"):
             raise DoesNotApply("Equality deletes are read, never written")
 

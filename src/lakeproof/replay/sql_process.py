@@ -178,7 +178,7 @@ def main() -> None:
     """Obey the requests of stdin until it ends."""
     engine, catalog, warehouse = sys.argv[1:]
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever the JVM prints is no answer
+    os.dup2(2, 1)  # whatever the JVM prints is not an answer
     spark, sql = opened(engine, Path(catalog), warehouse)
     spark.udf.register("gate", gate, "boolean")
     lock = threading.Lock()

@@ -60,7 +60,7 @@ class SteppedWriter:
             self._started = True
             self._thread.start()
         if not self._stopped.acquire(timeout=PATIENCE_SECONDS):
-            raise TimeoutError(f"a writer has been running for {PATIENCE_SECONDS} seconds since «{self.at}»")
+            raise TimeoutError(f"a writer has been running for {PATIENCE_SECONDS} seconds since '{self.at}'")
 
     def _through(self) -> None:
         try:

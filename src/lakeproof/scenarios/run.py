@@ -1,4 +1,4 @@
-"""Runs a scenario and says where it went otherwise than its text says."""
+"""Runs a scenario and says where it differs from its text."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Difference(NamedTuple):
     got: str
 
     def __str__(self) -> str:
-        return f"line {self.line}, {self.policy}: {self.what} should be «{self.expected}», is «{self.got}»"
+        return f"line {self.line}, {self.policy}: {self.what} should be '{self.expected}', is '{self.got}'"
 
 
 def expected_under(scenario: Scenario, policy: str) -> tuple[Line, ...]:

@@ -75,7 +75,7 @@ def api_call(verb: str, text: str, place: str) -> ApiCall:
     parts = re.split(rf"(?:^|\s+)({pattern})(?=\s|$)", " " + text)
     if parts[0].strip():
         raise InvalidInput(
-            f"«{parts[0].strip()}» is not a clause of {verb}", place=place, hint=f"clauses are {', '.join(_CLAUSES)}"
+            f"'{parts[0].strip()}' is not a clause of {verb}", place=place, hint=f"clauses are {', '.join(_CLAUSES)}"
         )
     given = {parts[i]: parts[i + 1].strip() for i in range(1, len(parts), 2)}
     checks = tuple(one_of(word, ALL_CHECKS, "a check", place=place) for word in _words(given.get("checks", "")))
@@ -113,14 +113,14 @@ def file_declarations(text: str, place: str) -> tuple[FileDeclaration, ...]:
         found.append(FileDeclaration(match[1], columns, partition, place))
     if text[end:].strip():
         hint = "write A(data=u, id=0..4) B[0] C"
-        raise InvalidInput(f"«{text[end:].strip()}» is not a list of files", place=place, hint=hint)
+        raise InvalidInput(f"'{text[end:].strip()}' is not a list of files", place=place, hint=hint)
     return tuple(found)
 
 
 def _column(text: str, place: str) -> tuple[str, Value, Value]:
     name, equals, value = (part.strip() for part in text.partition("="))
     if not equals:
-        raise InvalidInput(f"«{text.strip()}» is not column=value", place=place)
+        raise InvalidInput(f"'{text.strip()}' is not column=value", place=place)
     low, dots, high = value.partition("..")
     return name, _value(low), _value(high if dots else low)
 

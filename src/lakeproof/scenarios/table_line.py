@@ -42,7 +42,7 @@ def table_line(text: str, place: str) -> Table:
     for part in re.split(r",(?![^(\[]*[)\]])", text) if text else ():
         found = _WORDS.match(part)
         if not found:
-            raise InvalidInput(f"«{part.strip()}» says nothing of a table", place=place, hint=_HINT)
+            raise InvalidInput(f"'{part.strip()}' says nothing of a table", place=place, hint=_HINT)
         table = _with(table, found, place)
     return table
 
@@ -79,7 +79,7 @@ def altered(shape: TableShape, text: str, place: str) -> TableShape:
         spec = _spec(found["partition"], place)
         known_columns(spec, shape.columns, place)
         return shape._replace(specs=(*shape.specs, spec))
-    raise InvalidInput(f"«{text}» cannot be set", place=place, hint="set format v3, or set partitioned by …")
+    raise InvalidInput(f"'{text}' cannot be set", place=place, hint="set format v3, or set partitioned by …")
 
 
 def known_columns(spec: PartitionSpec, columns: tuple[str, ...], place: str) -> None:

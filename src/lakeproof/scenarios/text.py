@@ -36,7 +36,7 @@ _WITHOUT_ANSWER = ("write", "crash")
 _WITH_TEXT = {
     "scan": "the SQL that is run",
     "expire": "the number of a snapshot",
-    "set": "what is set, such as «format v3»",
+    "set": "what is set, such as 'format v3'",
 }
 _WITH_ANSWER = ("validate", "swap", "swap-unanswered", "swap-delayed", "arrives", "commit")
 SQL_VERBS = (*_WITH_TEXT, *_WITHOUT_ANSWER, *_WITH_ANSWER)
@@ -166,7 +166,7 @@ class _Reader:
     def _differs(self, rest: str, number: int, place: str) -> None:
         policy, colon, lines = rest.partition(":")
         if not colon:
-            raise InvalidInput("A `differs` line is «differs POLICY: actor verb outcome»", place=place)
+            raise InvalidInput("A `differs` line is 'differs POLICY: actor verb outcome'", place=place)
         name = one_of(policy.strip(), tuple(POLICIES), "a policy", place=place)
         changed = tuple(_changed(part.strip(), number, place) for part in lines.split("|"))
         self.differs.append((name, changed))
@@ -174,10 +174,10 @@ class _Reader:
     def finished(self) -> Scenario:
         place = f"{self.name}:1"
         if not self.policies:
-            hint = "add a line such as «policy  lakeproof»"
+            hint = "add a line such as 'policy  lakeproof'"
             raise InvalidInput("The scenario names no policy", place=place, hint=hint)
         if not any(isinstance(step, ScenarioStep) for step in self.steps):
-            hint = "add lines such as «w1  scan  DELETE FROM t …»"
+            hint = "add lines such as 'w1  scan  DELETE FROM t …'"
             raise InvalidInput("The scenario has no step", place=place, hint=hint)
         return Scenario(
             name=self.name,
@@ -224,7 +224,7 @@ def _rows(text: str, place: str) -> tuple[Row, ...]:
     try:
         return tuple(tuple(_value(word) for word in shlex.split(part, posix=False)) for part in text.split(";"))
     except ValueError as error:
-        raise InvalidInput(f"«{text}» is not a list of rows: {error}", place=place) from None
+        raise InvalidInput(f"'{text}' is not a list of rows: {error}", place=place) from None
 
 
 def _value(word: str) -> Value:
@@ -261,7 +261,7 @@ def _step(actor: str, rest: str, number: int, place: str) -> ScenarioStep:
     near = get_close_matches(actor, _HEADERS, n=1) or get_close_matches(verb, verbs, n=1)
     wrong = actor if not verb or (near and near[0] in _HEADERS) else verb
     hint = f"did you mean {near[0]}?" if near else f"verbs are {', '.join(verbs)}"
-    raise InvalidInput(f"«{wrong}» is neither a verb nor a header", place=place, hint=hint)
+    raise InvalidInput(f"'{wrong}' is neither a verb nor a header", place=place, hint=hint)
 
 
 def _outcome(text: str, place: str) -> StepAnswer:
@@ -276,4 +276,4 @@ def _outcome(text: str, place: str) -> StepAnswer:
         return StepAnswer(words)
     near = get_close_matches(words, OUTCOMES, n=1)
     hint = f"did you mean {near[0]}?" if near else f"outcomes are {', '.join(OUTCOMES)}"
-    raise InvalidInput(f"«{words}» is not an outcome", place=place, hint=hint)
+    raise InvalidInput(f"'{words}' is not an outcome", place=place, hint=hint)

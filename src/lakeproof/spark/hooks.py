@@ -132,12 +132,12 @@ def _with_own_errors(method: Callable[..., None]) -> Callable[..., None]:
 @functools.wraps(_original_create)
 def _create(self: Any) -> None:
     runner = runner_of(spark41.session_of(self))
-    if runner is None:
-        return _original_create(self)
-    with own_errors(runner):
-        if create_by_writer(runner.engine, self._lakeproof_table, spark41.frame_of(self), spark41.java_writer(self)):
-            return None
-        return _original_create(self)
+    if runner is not None:
+        with own_errors(runner):
+            rows, writer = spark41.frame_of(self), spark41.java_writer(self)
+            if create_by_writer(runner.engine, self._lakeproof_table, rows, writer):
+                return None
+    return _with_own_errors(_original_create)(self)
 
 
 @functools.wraps(_original_replace)

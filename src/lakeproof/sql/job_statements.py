@@ -41,7 +41,7 @@ class JobStatement:
     text: str
     where: Node = TRUE
     sets: tuple[tuple[str, Node], ...] = ()
-    outputs: tuple[Node, ...] = ()  # of INSERT: one value a column, computed of each source row
+    outputs: tuple[Node, ...] = ()  # of INSERT: one value per column, computed of each source row
     aggregates: tuple[str, ...] = ()
     source: SourceRows | None = None
     on: Node = TRUE
@@ -49,7 +49,7 @@ class JobStatement:
     partition: tuple[tuple[str, Constant], ...] = ()
     notes: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()  # tables of the file that unknown parts read
-    open: tuple[str, ...] = ()  # unknown parts that read a table of the file: no verdict can be «holds»
+    open: tuple[str, ...] = ()  # unknown parts that read a table of the file: no verdict can be "holds"
 
 
 def nodes_of(made: JobStatement) -> list[Node]:

@@ -152,7 +152,7 @@ class _Reader:
                 raise InvalidInput(f"{node.sql(dialect='spark')} is not an assignment")
             qualifier = node.this.table.lower()
             if qualifier and qualifier not in (target.alias, target.table):
-                raise InvalidInput(f"{node.this.sql(dialect='spark')} is no column of {target.table}")
+                raise InvalidInput(f"{node.this.sql(dialect='spark')} is not a column of {target.table}")
             name, kind = self.known(node.this.name, target.table)
             made.append((name, self.fitted(node.expression, kind)))
         if len({name for name, _ in made}) < len(made):
@@ -236,7 +236,7 @@ class _Reader:
                 a.startswith("count") and not comparable("int", kind)
                 for a, (_, kind) in zip(made.aggregates, wanted, strict=True)
             ):
-                raise InvalidInput("A count is written to a column that is no number")
+                raise InvalidInput("A count is written to a column that is not a number")
             source = SourceRows((), table=made.table, where=made.where)
             return JobStatement(
                 Command.INSERT_SELECT, target.table, "", outputs=outputs, aggregates=made.aggregates, source=source

@@ -133,7 +133,7 @@ class AddPartitionField(NamedTuple):
 
 
 class DropPartitionField(NamedTuple):
-    """New files are partitioned by one field less."""
+    """New files are no longer partitioned by this field."""
 
     field: PartitionTransform
 

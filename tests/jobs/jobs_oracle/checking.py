@@ -14,7 +14,7 @@ from lakeproof.jobs.searching import Clock, Limits, covered
 from lakeproof.jobs.text import taken_apart
 
 SECONDS = 10.0
-"""The time of this process that a file may take, before the answer is «unknown»."""
+"""The time of this process that a file may take, before the answer is "unknown"."""
 
 
 def check(file: File, text: str, seconds: float = SECONDS) -> Answer:

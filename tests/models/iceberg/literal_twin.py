@@ -22,7 +22,7 @@ Phase = Literal[
 ]
 Status = Literal["added", "existing", "deleted"]
 Content = Literal["data", "deletes"]
-# Key, colour, letter. None matches anything in a predicate, leaves a column in SET, means «deleted» in an effect.
+# Key, colour, letter. None matches anything in a predicate, leaves a column in SET, means "deleted" in an effect.
 Row: TypeAlias = tuple[str | None, str | None, str | None]
 Rows: TypeAlias = tuple[Row, ...]
 Position: TypeAlias = tuple[str, int]
@@ -546,7 +546,7 @@ ALWAYS: dict[str, Property] = {
     "NoDanglingDeleteFiles": LiteralTwin.no_dangling_delete_files,
     "SequentialSequenceNumbers": LiteralTwin.sequential_sequence_numbers,
 }
-# «Eventually always» is «at the end»: each step moves a writer on or spends a name, so no run is endless.
+# "Eventually always" is "at the end": each step moves a writer on or spends a name, so no run is endless.
 AT_THE_END: dict[str, Property] = {
     "OperationsEventuallyCommitOrAbort": LiteralTwin.operations_eventually_commit_or_abort,
     "AllSnapshotsCommitted": LiteralTwin.all_snapshots_committed,

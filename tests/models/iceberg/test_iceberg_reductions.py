@@ -37,7 +37,7 @@ CONFIGURATIONS = [
     (policy, {**shape, **modes, "isolation": isolation})
     for policy, isolation, modes, shape in product(POLICIES, ("snapshot", "serializable"), MODES, SHAPES.values())
 ] + MORE
-QUICK = CONFIGURATIONS[::12] + MORE[:2]
+QUICK = CONFIGURATIONS[::20] + MORE[:2]
 
 
 def found(policy: str, parameters: dict[str, Any], *, reductions: Any = True, **more: Any) -> set[str]:
@@ -106,6 +106,7 @@ def test_reductions_do_reduce() -> None:
     assert states[0] * 5 < states[2]
 
 
+@pytest.mark.slow
 def test_canonical_names_do_reduce() -> None:
     parameters = {**TWO_ROWS, "max_compactions": 1}
     assert searched(**parameters).states < searched(**parameters, names="by-age").states

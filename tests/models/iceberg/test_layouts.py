@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from iceberg_runs import LAKEPROOF, holds, searched
 
+from in_part import in_part
 from lakeproof.commit.change import Command
 
 ISOLATIONS = ("snapshot", "serializable")
@@ -42,7 +43,7 @@ def cases(modes: Any = MODES) -> list[Any]:
 ALL_MODES, SAME_MODES = cases(), cases(MODES[::3])
 
 
-@pytest.mark.parametrize("modes", ALL_MODES)
+@pytest.mark.parametrize("modes", in_part(ALL_MODES, every=3))
 def test_two_commands_and_a_compaction(modes: dict[str, str]) -> None:
     assert holds(searched(**{**BASE, **SMALL, **modes, "commands": CORE}))
 
@@ -132,7 +133,7 @@ def test_overwrites_and_deletes_of_whole_files(policy: Any, modes: dict[str, str
     assert holds(searched(policy, **partitioned))
 
 
-@pytest.mark.parametrize("isolation", ISOLATIONS)
+@pytest.mark.parametrize("isolation", in_part(ISOLATIONS, every=2))
 @pytest.mark.parametrize(
     "policy", [pytest.param(PLANNED, id="files as planned"), pytest.param(AT_THE_HEAD, id="what matches at the head")]
 )

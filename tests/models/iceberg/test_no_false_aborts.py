@@ -9,6 +9,7 @@ import pytest
 from iceberg_runs import LAKEPROOF, holds, searched
 from tools.iceberg_verdicts import refusals
 
+from in_part import in_part
 from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.commit.policy import Policy
 
@@ -37,7 +38,7 @@ def exact(policy: Policy | str = LAKEPROOF, **parameters: Any) -> bool:
     return not needless(verdict)
 
 
-@pytest.mark.parametrize("isolation", ISOLATIONS)
+@pytest.mark.parametrize("isolation", in_part(ISOLATIONS, every=2))
 @pytest.mark.parametrize(
     "parameters",
     [

@@ -102,7 +102,9 @@ CASES = [
         marks=pytest.mark.slow,
     ),
     pytest.param(
-        Case(a_cut_window_is_whole, MERGES, "isolation_kept", 14, frozenset({"expire"})), id="A5, of a window"
+        Case(a_cut_window_is_whole, MERGES, "isolation_kept", 14, frozenset({"expire"})),
+        id="A5, of a window",
+        marks=pytest.mark.slow,
     ),
 ]
 

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 from iceberg_runs import holds, searched, violated
 
+from in_part import in_part
 from lakeproof.commit.change import Command, Isolation, Mode
 from lakeproof.commit.policy import POLICIES, checks_of
 
 SPARK = POLICIES["iceberg-spark"]
 LAYOUTS: dict[str, dict[str, Any]] = {
     "several rows in a file": {"initial": "one-file"},
-    "a row a file": {"initial": "two-files"},
+    "a row per file": {"initial": "two-files"},
     "partitions": {"initial": "two-files", "partitioned": True},
 }
 BASE = {"num_keys": 2, "isolation": "serializable", "commands": "insert,update,delete,merge", "measure_aborts": False}
@@ -34,7 +35,7 @@ def test_what_is_asked_of_the_delete() -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("predicates", ["id", "any"])
+@pytest.mark.parametrize("predicates", in_part(["id", "any"], every=2))
 def test_two_commands_and_a_compaction(layout: str, predicates: str) -> None:
     run = {**BASE, **LAYOUTS[layout], "predicates": predicates, "max_write_ops": 2, "max_compactions": 1}
     assert holds(searched(SPARK, **run, duplicates=True))

@@ -150,7 +150,7 @@ def remap_once(patch: pytest.MonkeyPatch) -> None:
 
 
 def _unshifted(mapping: RowMapping) -> RowMapping:
-    """The mapping (a move a row, as the model has it) with every row at its old position, if the file is that long."""
+    """The mapping (one move per row, as in the model) with every row at its old position, if the file is that long."""
     size = {move.new_file: sum(m.new_file == move.new_file for m in mapping) for move in mapping}
     old = [move.rows.bit_length() - 1 for move in mapping]
     return tuple(m._replace(start=p) if p < size[m.new_file] else m for m, p in zip(mapping, old, strict=True))

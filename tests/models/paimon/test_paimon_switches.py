@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from test_paimon_presets import checked, violated
 
+from in_part import in_part
+
 DANGLING = {"no_dangling_deletion_vectors", "one_valid_row_per_key"}
 UNIVERSAL = "preset=two-compactors compaction=universal lsm-key-range-check=true max-write-ops=3 max-compactions=4"
 STREAMING = "preset=two-writers-one-bucket streaming-sink=true"
@@ -34,7 +36,9 @@ def test_two_compactors(switches: str, broken: set[str]) -> None:
         pytest.param("max-compactions=3", set(), id="three compactions are too few"),
         pytest.param("", DANGLING, id="three writes and four compactions dangle past the key-range check"),
         pytest.param("dv-index-check=true", set(), id="pypaimon's check refuses that history"),
-        pytest.param("dv-index-check=true num-keys=2", DANGLING, id="but not one with two keys"),
+        pytest.param(
+            "dv-index-check=true num-keys=2", DANGLING, id="but not one with two keys", marks=pytest.mark.slow
+        ),
         pytest.param("dv-conflict-check=true num-keys=2", set(), id="the data conflict check refuses both"),
         pytest.param("strict-mode=true num-keys=2", set(), id="so does strict mode"),
         pytest.param("num-compactors=1 num-keys=2", set(), id="one compactor is safe"),
@@ -105,19 +109,19 @@ def test_rolling_a_compaction_back_lets_the_next_one_dangle() -> None:
     assert violated(checked(f"{overwrites} compaction-rollback=true dv-conflict-check=true")) == {}
 
 
-@pytest.mark.parametrize(
-    "switches",
-    [
-        "committer=apart",
-        "committer=apart streaming-sink=true",
-        "compactors=dedicated",
-        "compaction=universal lsm-key-range-check=true",
-        "strict-mode=true",
-        "dv-conflict-check=true",
-        "num-compactors=0",
-        "num-partitions=1 num-buckets=3 num-writers=3 num-compactors=3 num-keys=3",
-    ],
-)
+TOPOLOGIES = [
+    "compactors=dedicated",
+    "compaction=universal lsm-key-range-check=true",
+    "strict-mode=true",
+    "num-compactors=0",
+    "committer=apart",
+    "committer=apart streaming-sink=true",
+    "dv-conflict-check=true",
+    "num-partitions=1 num-buckets=3 num-writers=3 num-compactors=3 num-keys=3",
+]
+
+
+@pytest.mark.parametrize("switches", in_part(TOPOLOGIES, every=3))
 def test_one_writer_per_bucket_holds_in_every_topology(switches: str) -> None:
     verdict = checked(f"preset=one-writer-per-bucket {switches}")
     assert violated(verdict) == {}

@@ -48,7 +48,7 @@ class Missing(NamedTuple):
 
 @kernel
 def find(keys: U64, values: I32, key: np.uint64) -> int:
-    """The value of a key in an open hash map, or -1. The key 0 means «empty»."""
+    """The value of a key in an open hash map, or -1. The key 0 means "empty"."""
     mask = u64(len(keys) - 1)
     at = ((key * u64(0x9E3779B97F4A7C15)) >> u64(32)) & mask
     while keys[at] != key:

@@ -11,7 +11,7 @@ from lakeproof.checker.tables import Tables
 from lakeproof.checker.verdicts.ledger import Ledger
 from lakeproof.checker.verdicts.liveness import Graph, TooLarge, lasso_of
 
-MOST_STATES, MOST_SECONDS = 200_000, 5.0  # per process; past them the answer is «not known»
+MOST_STATES, MOST_SECONDS = 200_000, 5.0  # per process; past them the answer is "not known"
 
 
 def reached_alone(model: Model, names: Collection[str], endless: Collection[str] = ()) -> dict[str, bool | None]:

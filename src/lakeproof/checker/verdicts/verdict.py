@@ -15,7 +15,7 @@ Word = Literal["holds", "violated", "unknown"]
 class PropertyVerdict(NamedTuple):
     """What the search found out about one property.
 
-    Of a `reachable` property, «holds» says that it was reached. `depth` counts the steps of the trace, or where there
+    Of a `reachable` property, "holds" says that it was reached. `depth` counts the steps of the trace, or where there
     is no trace the transitions to the hit. `alone`: a single process reaches it while no other moves; None: not known.
     """
 

@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         manifest = json.loads(read(args.manifest))
     except json.JSONDecodeError as error:
-        raise InvalidInput(f"The manifest is no JSON: {error.msg}", place=f"{args.manifest}:{error.lineno}") from None
+        raise InvalidInput(f"The manifest is not JSON: {error.msg}", place=f"{args.manifest}:{error.lineno}") from None
     text = jobs_text(manifest, runs=args.runs, place=args.manifest)
     if args.output:
         write(args.output, text)

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Exit 0: it agrees; 1: it differs; 3: the trace does not apply."""
-    logging.getLogger("pyiceberg").setLevel(logging.ERROR)  # that it tries a lost swap again is no news
+    logging.getLogger("pyiceberg").setLevel(logging.ERROR)  # that it tries a lost swap again is known
     scenario = trace_at(Path(args.trace))
     policy = read_policy(args.policy if args.on == "lakeproof" else args.on)  # another engine has its own
     try:
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def replayed(scenario: Scenario, policy: Policy, args: argparse.Namespace) -> tuple[Difference, ...]:
-    """Where the implementation goes otherwise than the trace says."""
+    """Where the implementation does not do what the trace says."""
     with replaying(args.on, args.catalog, args.warehouse, keep=args.keep) as make:
         return differences(scenario, policy, make)
 

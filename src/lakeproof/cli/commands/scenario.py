@@ -65,7 +65,7 @@ def result_of(scenario: Scenario, real: MakeRunner | None = None) -> dict[str, A
 
 
 def outcome(scenario: Scenario, make: MakeRunner) -> str:
-    """«agrees», or the differences in words."""
+    """'agrees', or the differences in words."""
     found = [str(one) for name in policies_of(scenario) for one in differences(scenario, named_policy(name), make)]
     return "; ".join(found) or "agrees"
 

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("file", nargs="?", metavar="FILE", help="a file of statements, `;` between them (`-`: stdin)")
     parser.add_argument("-e", "--execute", metavar="SQL", help="the statements themselves")
-    parser.add_argument("--json", action="store_true", help="one JSON list on stdout, one entry a statement")
+    parser.add_argument("--json", action="store_true", help="one JSON list on stdout, one entry per statement")
     parser.add_argument(
         "--catalog", default=DEFAULT_URI, metavar="URI", help="where the tables are known (%(default)s)"
     )

@@ -30,7 +30,7 @@ from lakeproof.iceberg.reading.planning import ScanPlan, plan
 from lakeproof.iceberg.reading.segments import Picked
 from lakeproof.iceberg.tables.tables import find_column
 
-# Bounds of strings and bytes may be cut, so they are no minimum and no maximum.
+# Bounds of strings and bytes may be cut, so they are neither a minimum nor a maximum.
 EXACT = (
     BooleanType,
     IntegerType,

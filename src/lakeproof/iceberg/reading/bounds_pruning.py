@@ -1,6 +1,6 @@
 """Which files a predicate may match by their column bounds and counts, as one mask per segment.
 
-Bounds answer with certainty only «no». Predicates come bound and with NOT pushed to the leaves.
+Bounds answer with certainty only "no". Predicates come bound and with NOT pushed to the leaves.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class _Bounds(Masks):
     def _nulls_count_as_other(self, field_id: int) -> Mask:
         nulls = self.segment.counts("nc", field_id)
         if not self.as_pyiceberg:
-            return self.all(False)  # null is not «does not start with»
+            return self.all(False)  # null is not "does not start with"
         if nulls is None:
             return self.all(False)
         return self.all(True) if nulls.valid is None else nulls.valid

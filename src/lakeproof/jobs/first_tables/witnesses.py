@@ -41,7 +41,7 @@ class ColumnGroup:
     ordered_pairs: bool = False  # and by order, not only by equality
     shifts: dict[Any, None] = field(default_factory=dict)
     partitions: list[PartitionField] = field(default_factory=list)
-    asked: bool = False  # some condition looks at it; else it is read for its partition alone
+    asked: bool = False  # some condition looks at it; otherwise it is read for its partition alone
 
 
 class Domain(NamedTuple):

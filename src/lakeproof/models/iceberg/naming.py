@@ -209,13 +209,13 @@ def followed_ghost(ghost: Ghost, truth: Mapping[Place, tuple[Place | None, bool]
     return Ghost(
         origins,
         None if ghost.mine is None else _still_mine(ghost.mine, truth, only_removes=only_removes),
-        _unwritten(ghost.hits, truth),
+        _still_there(ghost.hits, truth, if_written=False),
         frozenset(
             kept
             for candidate in ghost.others
             if (kept := _still_mine(candidate, truth, only_removes=only_removes)) is not None
         ),
-        _alive(ghost.removes, truth),
+        _still_there(ghost.removes, truth, if_written=True),
     )
 
 
@@ -232,21 +232,12 @@ def _still_mine(rows: Rows, truth: Mapping[Place, tuple[Place | None, bool]], *,
     return tuple(sorted(found.items()))
 
 
-def _unwritten(rows: Rows, truth: Mapping[Place, tuple[Place | None, bool]]) -> Rows:
+def _still_there(rows: Rows, truth: Mapping[Place, tuple[Place | None, bool]], *, if_written: bool) -> Rows:
+    """Those of the rows that live on, at their new places; those that somebody else wrote only `if_written`."""
     found: dict[str, RowSet] = {}
     for file, bits in rows:
         for p in positions(bits):
             new, wrote = truth[file, p]
-            if new is not None and not wrote:
-                found[new[0]] = found.get(new[0], 0) | 1 << new[1]
-    return tuple(sorted(found.items()))
-
-
-def _alive(rows: Rows, truth: Mapping[Place, tuple[Place | None, bool]]) -> Rows:
-    found: dict[str, RowSet] = {}
-    for file, bits in rows:
-        for p in positions(bits):
-            new, _ = truth[file, p]
-            if new is not None:
+            if new is not None and (if_written or not wrote):
                 found[new[0]] = found.get(new[0], 0) | 1 << new[1]
     return tuple(sorted(found.items()))

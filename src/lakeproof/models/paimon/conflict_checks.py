@@ -14,7 +14,7 @@ Check = Callable[[Rewrite, Bucket], str | None]
 
 
 def file_deletion_conflict(change: Rewrite, head: Bucket) -> str | None:
-    """Every file that the change removes must still be there («File deletion conflicts detected!»)."""
+    """Every file that the change removes must still be there ("File deletion conflicts detected!")."""
     live = {(file.id, file.level) for file in head.files}
     for entry in change.removed:
         if entry not in live:
@@ -23,7 +23,7 @@ def file_deletion_conflict(change: Rewrite, head: Bucket) -> str | None:
 
 
 def lsm_conflict(change: Rewrite, head: Bucket) -> str | None:
-    """The key ranges of two files of one level above 0 must not meet («LSM conflicts detected!»)."""
+    """The key ranges of two files of one level above 0 must not meet ("LSM conflicts detected!")."""
     levels: dict[int, list[tuple[str, str, str]]] = {}
     for file in files_after(change, head, "the new file"):
         if file[1] and file[2].rows:
@@ -45,7 +45,7 @@ def files_after(change: Rewrite, head: Bucket, new_name: str) -> list[tuple[str,
 
 
 def deletion_vector_index_conflict(change: Rewrite, head: Bucket) -> str | None:
-    """A new index file must replace the one that was read and name live files («Deletion vector index conflict»)."""
+    """A new index file must replace the one that was read and name live files ("Deletion vector index conflict")."""
     if change.vectors is None:
         return None
     if change.seen_vectors != head.vectors:

@@ -81,7 +81,7 @@ def broken_vectors(setup: Setup, index: int, bucket: Bucket) -> Iterator[str]:
 
 
 def misread(setup: Setup, shared: Shared) -> list[tuple[str, str, str]]:
-    """The keys that read otherwise than the ghost history says: (key, expected, read)."""
+    """The keys whose value differs from what the ghost history says: (key, expected, read)."""
     found = []
     for key, want in zip(setup.keys, shared.expected, strict=True):
         row = read(setup, shared.buckets[setup.bucket_of_key[key]], key, setup.read_vectors)

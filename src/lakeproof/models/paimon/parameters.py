@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from lakeproof.errors import InvalidInput
@@ -99,55 +99,51 @@ def _with_defaults(values: Mapping[str, str], given: Mapping[str, str]) -> dict[
 
 def _refuse_impossible(setup: Setup) -> None:
     """Topologies that cannot be are refused with one sentence."""
-    if setup.max_level > MOST_LEVELS:
-        raise InvalidInput(
-            f"an LSM tree has at most {MOST_LEVELS} levels here, not {setup.max_level}",
-            place=f"--set max-level={setup.max_level}",
-            hint="Paimon itself has 5",
-        )
-    places = setup.partitions * setup.buckets
-    if setup.one_writer_per_bucket and setup.num_writers > places:
-        raise InvalidInput(
-            f"{setup.num_writers} writers cannot have a bucket each: there are {places}",
-            place="--set num-writers",
-            hint="set num-buckets higher, or one-writer-per-bucket=false",
-        )
-    if setup.one_writer_per_bucket and setup.dedicated_compactors and setup.num_compactors > places:
-        raise InvalidInput(
-            f"{setup.num_compactors} dedicated compactors cannot have a bucket each: there are {places}",
-            place="--set num-compactors",
-            hint="set num-buckets higher, or one-writer-per-bucket=false",
-        )
-    if not setup.dedicated_compactors and setup.num_compactors > setup.num_writers:
-        raise InvalidInput(
-            f"{setup.num_compactors} co-located compactors need as many writers: there are {setup.num_writers}",
-            place="--set compactors=co-located",
-            hint="set compactors=dedicated",
-        )
-    if setup.snapshot_ordering and setup.sequence_field:
-        raise InvalidInput(
-            "sequence-snapshot-ordering excludes a sequence-field: both say which row of a key is the newest",
-            place="--set sequence-field=true",
-            hint="set one of the two",
-        )
-    if setup.snapshot_ordering and setup.num_compactors and not setup.dedicated_compactors:
-        raise InvalidInput(
-            "sequence-snapshot-ordering needs writers that only write",
-            place="--set sequence-snapshot-ordering=true",
-            hint="set compactors=dedicated",
-        )
-    if setup.strict_mode and setup.committer_apart:
-        raise InvalidInput(
-            "strict mode is modelled for processes that commit themselves",
-            place="--set strict-mode=true",
-            hint="set committer=co-located",
-        )
-    if (setup.compaction_rollback or setup.strict_mode) and not setup.guarded:
-        raise InvalidInput(
-            "strict mode and compaction rollback read the snapshots since, which nothing protects here",
-            place="--set put-if-absent=false",
-            hint="set put-if-absent=true or use-lock=true",
-        )
+    for impossible, message, place, hint in _impossible(setup):
+        if impossible:
+            raise InvalidInput(message, place=f"--set {place}", hint=hint)
+
+
+def _impossible(setup: Setup) -> Iterator[tuple[object, str, str, str]]:
+    """Each way in which a topology cannot be: whether it is so here, the sentence, what was set, what to set."""
+    writers, compactors, places = setup.num_writers, setup.num_compactors, setup.partitions * setup.buckets
+    apart, alone = setup.dedicated_compactors, setup.one_writer_per_bucket
+    more_buckets = "set num-buckets higher, or one-writer-per-bucket=false"
+    no_bucket_each = f"cannot have a bucket each: there are {places}"
+    dedicated = "set compactors=dedicated"
+    yield (
+        setup.max_level > MOST_LEVELS, f"an LSM tree has at most {MOST_LEVELS} levels here, not {setup.max_level}",
+        f"max-level={setup.max_level}", "Paimon itself has 5",
+    )  # fmt: skip
+    yield alone and writers > places, f"{writers} writers {no_bucket_each}", "num-writers", more_buckets
+    yield (
+        alone and apart and compactors > places, f"{compactors} dedicated compactors {no_bucket_each}",
+        "num-compactors", more_buckets,
+    )  # fmt: skip
+    yield (
+        not apart and compactors > writers,
+        f"{compactors} co-located compactors need as many writers: there are {writers}",
+        "compactors=co-located", dedicated,
+    )  # fmt: skip
+    yield (
+        setup.snapshot_ordering and setup.sequence_field,
+        "sequence-snapshot-ordering excludes a sequence-field: both say which row of a key is the newest",
+        "sequence-field=true", "set one of the two",
+    )  # fmt: skip
+    yield (
+        setup.snapshot_ordering and compactors and not apart,
+        "sequence-snapshot-ordering needs writers that only write",
+        "sequence-snapshot-ordering=true", dedicated,
+    )  # fmt: skip
+    yield (
+        setup.strict_mode and setup.committer_apart, "strict mode is modelled for processes that commit themselves",
+        "strict-mode=true", "set committer=co-located",
+    )  # fmt: skip
+    yield (
+        (setup.compaction_rollback or setup.strict_mode) and not setup.guarded,
+        "strict mode and compaction rollback read the snapshots since, which nothing protects here",
+        "put-if-absent=false", "set put-if-absent=true or use-lock=true",
+    )  # fmt: skip
 
 
 def _keys(values: Mapping[str, str], given: Mapping[str, str]) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ def cells(policy: Policy) -> Iterator[Cell]:
 
 
 def meaningful(first: str, second: str, layout: str) -> bool:
-    """A new row lies in no file yet, so «same file» says nothing of INSERTs; a subquery reads the other's row."""
+    """A new row lies in no file yet, so "same file" says nothing of INSERTs; a subquery reads the other's row."""
     inserts = "INSERT" in (first, second)
     return not (inserts and layout == "same_file")
 

@@ -1,8 +1,8 @@
 """Spark's conditions as filters of ours: the one translation, which says of each answer whether it is exact.
 
 A tree comes over as JSON in one call. `translated` gives a filter that holds wherever the condition does. If nothing
-was left out the answer is exact, and files may be counted or dropped by it; else it is weaker, and may only spare files
-or tell which concurrent rows mattered.
+was left out the answer is exact, and files may be counted or dropped by it; otherwise it is weaker, and may only spare
+files or tell which concurrent rows mattered.
 """
 
 from __future__ import annotations

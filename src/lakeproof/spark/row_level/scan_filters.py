@@ -169,7 +169,7 @@ def _is_own(tree: CatalystNode) -> bool:
 
 
 def _shortened(expression: Expression) -> Expression:
-    """Without «is not null» where another part of the conjunction says so by comparing."""
+    """Without "is not null" where another part of the conjunction says so by comparing."""
     if not isinstance(expression, And):
         return expression
     compared = {part.column for part in expression.parts if isinstance(part, Compare | In | StartsWith)}

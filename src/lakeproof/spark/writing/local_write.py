@@ -1,4 +1,4 @@
-"""A few rows that Spark has folded into values are written where they are: no job, and one file a partition.
+"""A few rows that Spark has folded into values are written where they are: no job, and one file per partition.
 
 Spark has resolved and cast them before, so only their bytes are left to be written: the same types, field ids and
 statistics as its own writer gives them. What is not plainly the same (nested types, bytes, NaN, column dependencies
@@ -97,7 +97,7 @@ def _columns(table: iceberg.Table, rows: DataFrame) -> _Columns | None:
 
 
 def _values(row: Any, columns: _Columns) -> _Row:
-    """The values of one row, printed together where none is null; a null would be printed like the text «null»."""
+    """The values of one row, printed together where none is null; a null would be printed like the text "null"."""
     texts = str(row.mkString(_SEPARATOR)).split(_SEPARATOR)
     if "null" in texts or len(texts) != len(columns.fields):
         given = [row.apply(number) for number in range(len(columns.fields))]

@@ -45,7 +45,7 @@ from lakeproof.spark.writing.transforms import decoded, encoded, transformed
 from lakeproof.spark.writing.worker_write import write_in_workers
 
 _PART = "__lakeproof_"
-# So many files a task keeps open before Spark sorts the rest of its rows by partition instead.
+# A task keeps this many files open before Spark sorts the rest of its rows by partition instead.
 _OPEN_FILES = "spark.sql.maxConcurrentOutputFileWriters"
 _MOST_OPEN_FILES = 16
 
@@ -179,7 +179,7 @@ def with_partition_columns(rows: DataFrame, table: Table, *, as_text: bool) -> D
 
 
 def _is_own_name(field: PartitionField, schema: Schema) -> bool:
-    """Whether Spark names the folder of such a value as we would; to sort or compare text for each row is dear."""
+    """Whether Spark names the folder of such a value as we would; sorting or comparing text for each row is slow."""
     column = str(schema.find_column_name(field.source_id))
     plain = isinstance(schema.find_type(field.source_id), IntegerType | LongType | DateType)
     return plain and str(field.transform) == "identity" and "." not in column

@@ -223,7 +223,7 @@ def filter_of(predicate: Any, truth: bool = True) -> Expression:
         return ALWAYS if (name == "ALWAYS_TRUE") == truth else NEVER
     try:
         return _leaf(name, children, truth)
-    except (Untranslatable, AttributeError, Py4JError):  # what is no column has no name to ask for
+    except (Untranslatable, AttributeError, Py4JError):  # what is not a column has no name to ask for
         raise InvalidInput(
             f"rows cannot be overwritten by `{predicate.toString()}`", hint="compare partition columns with literals"
         ) from None
