@@ -52,6 +52,43 @@ def mistake(text: str, old: str, new: str) -> str:
 # id: (text, what is there, what is typed instead, line, message, hint)
 TYPOS = {
     "a verb": (SQL, "w2  commit  ok", "w2  comit  ok", 8, "'comit' is neither a verb nor a header", "mean commit?"),
+    "another table": (SQL, "FROM t WHERE", "FROM u WHERE", 7, "A scenario has one table, here `u`, not `t`", ""),
+    "a keyword": (SQL, "DELETE FROM t", "DELETE FORM t", 6, "'DELETE FORM t …' names no table", "DELETE FROM t"),
+    "a header twice": (
+        SQL,
+        "rows    jack",
+        "policy  pyiceberg\nrows    jack",
+        4,
+        "`policy` is said twice",
+        "in line 3",
+    ),
+    "a policy for nobody": (
+        SQL,
+        "rows    jack",
+        "policy-of w3 pyiceberg\nrows    jack",
+        4,
+        "'w3' is not the name of somebody who acts here",
+        "w2",
+    ),
+    "a policy twice": (
+        SQL,
+        "rows    jack",
+        "policy-of w2 pyiceberg\npolicy-of w2 lakeproof\nrows    jack",
+        5,
+        "w2 has a policy already",
+        ":4",
+    ),
+    "a word of the table twice": (
+        SQL,
+        "merge-on-read,",
+        "merge-on-read, copy-on-write,",
+        2,
+        "'copy-on-write' was said before",
+        "",
+    ),
+    "a clause twice": (API, "exists A", "exists A from 0", 6, "`from` is said twice", "after one"),
+    "a range upside down": (API, "id=0..4", "id=9..1", 4, "'9..1' is not a range", "lower bound first"),
+    "a range of two kinds": (API, "id=0..4", "id=9..a", 4, "'9..a' is not a range", "lower bound first"),
     "a verb of the table API": (
         API,
         "w2  overwrite  remove",
@@ -378,6 +415,7 @@ partitioned by bucket[4](id) data, case-insensitive, dynamic overwrite
         rows    1 a; '2' 'b c'
         rows    -3 null
         w1  scan  DELETE FROM t   # a comment
+        w2  scan  DELETE FROM t
         """
     )
     table = scenario.table
@@ -388,7 +426,7 @@ partitioned by bucket[4](id) data, case-insensitive, dynamic overwrite
     assert table.shape.specs == ((PartitionField("id", "bucket[4]"), PartitionField("data")),)
     assert (scenario.policies, scenario.policy_of) == (("lakeproof", "pyiceberg"), (("w2", "iceberg-spark"),))
     assert scenario.rows == (((1, "a"), ("2", "b c")), ((-3, None),))
-    assert scenario.steps == (ScenarioStep(9, "w1", "scan", "DELETE FROM t"),)
+    assert scenario.steps == tuple(ScenarioStep(line, f"w{line - 8}", "scan", "DELETE FROM t") for line in (9, 10))
 
 
 def test_outcomes() -> None:
@@ -452,3 +490,12 @@ def test_a_place_is_the_name_that_was_given() -> None:
     with pytest.raises(InvalidInput) as raised:
         parse("policy lakeproof\nw1 swp ok\n", name="some/file.txt")
     assert raised.value.place == "some/file.txt:2"
+
+
+def test_files_of_rows_that_span_partitions_have_names_of_their_own() -> None:
+    text = mistake(SQL, "merge-on-read, columns name color", "merge-on-read, columns name color, partitioned by color")
+    several = "rows    jack red; ann blue; eve green\nrows    tom red\nrows    kim red"
+    scenario = parse(mistake(text, "rows    jack red", several))
+    run = AgainstChecks(scenario, POLICIES["lakeproof"])
+    names = [file.path for file in run.history.head.data_files]
+    assert len(names) == len(set(names)) == 5

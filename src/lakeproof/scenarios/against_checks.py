@@ -127,7 +127,7 @@ class AgainstChecks:
             groups: dict[tuple[Value, ...], list[Row]] = {}
             for row in rows:
                 groups.setdefault(partition_of(row, shape), []).append(row)
-            files.extend(new_file(len(files) + i, group, shape) for i, group in enumerate(groups.values()))
+            files += [new_file(number, group, shape) for number, group in enumerate(groups.values(), len(files))]
         files.extend(self.named.declare(declaration) for declaration in self.scenario.files)
         if files:
             self.history.commit(TableChange(Command.INSERT, added_data_files=tuple(files)), Commit(), self.policy)

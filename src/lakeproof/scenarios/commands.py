@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from lakeproof.commit import Command
@@ -12,6 +13,24 @@ from lakeproof.format import TableShape
 from lakeproof.sql.row_commands import row_command
 
 _UPSERT = "upsert into "
+
+
+_TARGET = re.compile(
+    r"\s*(?:upsert\s+into|insert\s+(?:into|overwrite)(?:\s+table)?|update|delete\s+from|merge\s+into)\s+([\w.`]+)"
+    r"|\s*call\s+[\w.`]*rewrite_data_files\s*\(\s*(?:table\s*=>\s*)?'([^']+)'",
+    re.IGNORECASE,
+)
+
+
+def target_of(text: str, place: str) -> str | None:
+    """The table that a statement changes, in small letters; `None`: it names none."""
+    found = _TARGET.match(text)
+    if found:
+        return (found[1] or found[2]).replace("`", "").lower()
+    if not re.match(r"\s*(upsert|insert|update|delete|merge)\b", text, re.IGNORECASE):
+        return None  # what else it is, its reader says
+    hint = "INSERT INTO t, INSERT OVERWRITE t, UPSERT INTO t, UPDATE t, DELETE FROM t, MERGE INTO t"
+    raise InvalidInput(f"'{' '.join(text.split()[:3])} …' names no table to change", place=place, hint=hint)
 
 
 @lru_cache(maxsize=4096)

@@ -78,6 +78,9 @@ def api_call(verb: str, text: str, place: str) -> ApiCall:
             f"'{parts[0].strip()}' is not a clause of {verb}", place=place, hint=f"clauses are {', '.join(_CLAUSES)}"
         )
     given = {parts[i]: parts[i + 1].strip() for i in range(1, len(parts), 2)}
+    twice = [word for word in given if parts[1::2].count(word) > 1]
+    if twice:
+        raise InvalidInput(f"`{twice[0]}` is said twice", place=place, hint="write all its words after one")
     checks = tuple(one_of(word, ALL_CHECKS, "a check", place=place) for word in _words(given.get("checks", "")))
     start = given.get("from", "")
     if start and not start.isdigit():
@@ -122,7 +125,10 @@ def _column(text: str, place: str) -> tuple[str, Value, Value]:
     if not equals:
         raise InvalidInput(f"'{text.strip()}' is not column=value", place=place)
     low, dots, high = value.partition("..")
-    return name, _value(low), _value(high if dots else low)
+    lowest, highest = _value(low), _value(high if dots else low)
+    if type(lowest) is not type(highest) or (lowest is not None and lowest > highest):  # type: ignore[operator]
+        raise InvalidInput(f"'{value}' is not a range", place=place, hint="write the lower bound first")
+    return name, lowest, highest
 
 
 def _value(word: str) -> Value:

@@ -38,13 +38,24 @@ _HINT = "merge-on-read, copy-on-write, snapshot isolation, serializable, format 
 
 def table_line(text: str, place: str) -> Table:
     """The table that the words describe."""
-    table = Table(TableShape(columns=()))
+    table, before = Table(TableShape(columns=())), set[str]()
     for part in re.split(r",(?![^(\[]*[)\]])", text) if text else ():
         found = _WORDS.match(part)
         if not found:
             raise InvalidInput(f"'{part.strip()}' says nothing of a table", place=place, hint=_HINT)
+        said = _told(found)
+        if said & before:
+            raise InvalidInput(f"'{part.strip()}' was said before", place=place, hint="leave one of them out")
+        before |= said
         table = _with(table, found, place)
     return table
+
+
+def _told(found: re.Match[str]) -> set[str]:
+    """What a part of the line decides; the mode of one command may follow that of all."""
+    if found["mode"]:
+        return {f"mode of {found['command']}"}
+    return {name for name, value in found.groupdict().items() if value is not None}
 
 
 def _with(table: Table, found: re.Match[str], place: str) -> Table:

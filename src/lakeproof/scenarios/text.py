@@ -29,6 +29,7 @@ from lakeproof.commit.checks import ALL_CHECKS
 from lakeproof.commit.policy_text import one_of
 from lakeproof.errors import InvalidInput
 from lakeproof.format import Operation, Row, Value
+from lakeproof.scenarios.commands import target_of
 from lakeproof.scenarios.table_api import API_VERBS, ApiCall, FileDeclaration, api_call, file_declarations
 from lakeproof.scenarios.table_line import Table, known_columns, table_line
 
@@ -42,6 +43,7 @@ _WITH_ANSWER = ("validate", "swap", "swap-unanswered", "swap-delayed", "arrives"
 SQL_VERBS = (*_WITH_TEXT, *_WITHOUT_ANSWER, *_WITH_ANSWER)
 OUTCOMES = ("ok re-run", "ok", "already committed", "conflict", "rejected", "unknown", "nothing left")
 _HEADERS = ("table", "policy", "policy-of", "rows", "files", "snapshots", "source", "differs")
+_ONCE = ("table", "policy", "source")
 _DEFAULT_COLUMNS = ("name", "color", "letter")
 
 
@@ -119,6 +121,8 @@ class _Reader:
         self.initial: list[Rows] = []
         self.steps: list[Line] = []
         self.differs: list[tuple[str, tuple[Line, ...]]] = []
+        self.headers: dict[str, int] = {}
+        self.actors: dict[str, str] = {}  # for whom a policy was given, and where
 
     def line(self, number: int, raw: str) -> None:
         if raw.lstrip().startswith("#"):
@@ -129,9 +133,15 @@ class _Reader:
             return
         place, rest = f"{self.name}:{number}", words[1].strip() if len(words) > 1 else ""
         if words[0] in _HEADERS:
+            self._require_once(words[0], number, place)
             getattr(self, f"_{words[0].replace('-', '_')}")(rest, number, place)
         else:
             self.steps.append(_step(words[0], rest, number, place))
+
+    def _require_once(self, header: str, number: int, place: str) -> None:
+        before = self.headers.setdefault(header, number)
+        if header in _ONCE and before != number:
+            raise InvalidInput(f"`{header}` is said twice", place=place, hint=f"it stands in line {before}")
 
     def _table(self, rest: str, number: int, place: str) -> None:
         self.table, self.table_place = table_line(rest, place), place
@@ -142,6 +152,9 @@ class _Reader:
 
     def _policy_of(self, rest: str, number: int, place: str) -> None:
         actor, _, policy = rest.partition(" ")
+        if actor in self.actors:
+            raise InvalidInput(f"{actor} has a policy already", place=place, hint=f"see {self.actors[actor]}")
+        self.actors[actor] = place
         self.policy_of.append((actor, one_of(policy.strip(), tuple(POLICIES), "a policy", place=place)))
 
     def _source(self, rest: str, number: int, place: str) -> None:
@@ -179,6 +192,10 @@ class _Reader:
         if not any(isinstance(step, ScenarioStep) for step in self.steps):
             hint = "add lines such as 'w1  scan  DELETE FROM t …'"
             raise InvalidInput("The scenario has no step", place=place, hint=hint)
+        acting = {step.actor for step in self.steps if isinstance(step, ScenarioStep)}
+        for actor, where in self.actors.items():
+            one_of(actor, tuple(sorted(acting)), "somebody who acts here", place=where)
+        self._require_one_table()
         return Scenario(
             name=self.name,
             title=self.title,
@@ -191,6 +208,16 @@ class _Reader:
             differs=tuple(self.differs),
             policy_of=tuple(self.policy_of),
         )
+
+    def _require_one_table(self) -> None:
+        """Every statement is about the same table, whatever it is called."""
+        named = ""
+        for step in self.steps:
+            if isinstance(step, ScenarioStep) and step.verb == "scan":
+                place = f"{self.name}:{step.line}"
+                found = target_of(step.text, place)
+                if found is not None and found != (named := named or found):
+                    raise InvalidInput(f"A scenario has one table, here `{named}`, not `{found}`", place=place)
 
     def _known_table(self) -> Table:
         """The table with its columns, which every row and partition must fit."""
