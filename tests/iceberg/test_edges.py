@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from lakehouse import PEOPLE, Lakehouse, files_below, insert, people, rows_of, write
 from pyiceberg.catalog.noop import NoopCatalog
+from pyiceberg.serializers import FromInputFile
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
@@ -278,10 +279,43 @@ def test_a12_every_change_waits_for_a_busy_catalog(lake: Lakehouse, monkeypatch:
     elif what == "expire":
         assert len(expire_snapshots(table, older_than_ms=EVER, retain_last=1).snapshots) == 1
     elif what == "create":
-        create_table(table.catalog, "new", PEOPLE)
+        made = create_table(table.catalog, "new", PEOPLE)
+        metadata = Path(made.metadata_location.removeprefix("file://"))
+        assert list(metadata.parent.iterdir()) == [metadata], "what was written for the busy database"
     else:
         drop_table(table.catalog, "t", purge=True)
     assert time.monotonic() - started > 0.3
+
+
+@pytest.mark.parametrize("what", ["alter", "tag", "rename", "create"])
+def test_metadata_that_was_removed_between_two_looks_is_looked_for_again(
+    lake: Lakehouse, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Somebody else commits twice, and removes the old versions, just before PyIceberg reads one of them."""
+    told = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1"}
+    table = insert(lake.create(properties=told), people(1))
+    other, name = open_catalog(lake.uri, lake.warehouse), {"rename": "u", "create": "v"}.get(what, "t")
+    read, seen = FromInputFile.table_metadata, []
+
+    def late(*given: Any) -> Any:
+        if not seen:
+            seen.append(given)
+            for number in range(3):
+                alter_properties(load_table(other, name), {"other": str(number)})
+        return read(*given)
+
+    monkeypatch.setattr(FromInputFile, "table_metadata", late)
+    if what == "alter":
+        found = alter_properties(table, {"a": "b"})
+    elif what == "tag":
+        found = create_tag(table, "v1")
+    elif what == "rename":
+        found = rename_table(lake.catalog, "t", "u")
+    else:
+        found = create_table(lake.catalog, "v", PEOPLE, properties=told)
+    assert seen
+    assert found.properties["other"] == "2"
+    assert load_table(lake.catalog, name).properties["other"] == "2"
 
 
 @pytest.mark.parametrize("what", ["alter", "tag", "expire", "load"])

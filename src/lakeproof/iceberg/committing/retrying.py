@@ -5,7 +5,8 @@ An ALTER, a tag or an expiry waits for a busy catalog as long as an INSERT does 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TypeVar, cast
 
 from pyiceberg.table import Table
@@ -39,9 +40,23 @@ def commit_updates(table: Table, requirements: Sequence[Requirement], updates: S
     """The table after these updates; `requirements` are asked besides that it is still the same table."""
     same = AssertTableUUID(uuid=table.metadata.table_uuid)
     asked = cast(tuple[TableRequirement, ...], (same, *requirements))
-    with swapping(f"table {'.'.join(table.name())}"):
+    with swapping(f"table {'.'.join(table.name())}"), may_be_outrun(table):
         answer = table.catalog.commit_table(table, asked, tuple(updates))
     return Table(table.name(), answer.metadata, answer.metadata_location, table.io, table.catalog)
+
+
+@contextmanager
+def may_be_outrun(table: Table) -> Iterator[None]:
+    """PyIceberg reads the newest metadata before it sends a change; if that file is gone, somebody was faster.
+
+    Old versions may be removed by whoever commits (`write.metadata.delete-after-commit.enabled`).
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        if refreshed(table) is table:
+            raise
+        raise CommitRejected(f"table {'.'.join(table.name())}: the metadata was replaced meanwhile") from error
 
 
 def until_swapped(place: str, properties: Mapping[str, str], change: Callable[[], T]) -> T:

@@ -13,7 +13,7 @@ from pyiceberg.transforms import parse_transform
 from pyiceberg.types import IcebergType, PrimitiveType
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.committing.retrying import change_metadata
+from lakeproof.iceberg.committing.retrying import change_metadata, may_be_outrun
 from lakeproof.iceberg.failures import swapping
 from lakeproof.iceberg.tables.column_dependencies import DEPENDENCIES_PROPERTY, check_dependencies, parse_dependencies
 from lakeproof.iceberg.tables.properties import check_properties
@@ -134,7 +134,7 @@ def _committed(table: Table, apply: Callable[[Table], None]) -> Table:
     """Metadata changes are made again on the newest metadata when somebody was faster."""
 
     def change(fresh: Table) -> Table:
-        with swapping(_place(table)):
+        with swapping(_place(table)), may_be_outrun(fresh):
             apply(fresh)  # PyIceberg puts what it committed into the table that it was given
         return fresh
 

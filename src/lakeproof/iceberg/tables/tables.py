@@ -7,23 +7,26 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
 
 from pyarrow.fs import FileSelector, FileType
 from pyiceberg.catalog import Catalog, MetastoreCatalog
 from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
+from pyiceberg.io import load_file_io
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform, parse_transform
 from pyiceberg.types import NestedField, PrimitiveType, StructType
+from sqlalchemy.exc import SQLAlchemyError
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.committing.pointer import known, loaded
 from lakeproof.iceberg.committing.retrying import until_swapped
-from lakeproof.iceberg.failures import spoken, swapping
+from lakeproof.iceberg.failures import database_was_busy, spoken, swapping
 from lakeproof.iceberg.tables.catalogs import CATALOG_NAME, NAMESPACE, warehouse_location
 from lakeproof.iceberg.tables.column_dependencies import DEPENDENCIES_PROPERTY, check_dependencies
 from lakeproof.iceberg.tables.dropping import purge_table
@@ -95,11 +98,41 @@ def create_table(
     """A new table; field ids of `schema` are assigned afresh (pass any)."""
     told = described(catalog, name, schema, **more)
     try:
-        return _asked(name, told["properties"], lambda: catalog.create_table(**told))
+        return _asked(name, told["properties"], lambda: _created(catalog, told, own=more.get("location") is None))
     except InvalidInput as error:
         if if_not_exists and isinstance(error.__cause__, TableAlreadyExistsError):
             return load_table(catalog, name)
         raise
+
+
+def _created(catalog: Catalog, told: dict[str, Any], *, own: bool) -> Table:
+    """One request. A busy database took none, so that its metadata goes from the new folder: the next has its own.
+
+    PyIceberg reads the table once it is made; by then somebody may have committed, and removed its first metadata.
+    """
+    try:
+        return catalog.create_table(**told)
+    except FileNotFoundError:
+        return loaded(catalog, told["identifier"])
+    except SQLAlchemyError as error:
+        if own and told["location"] and database_was_busy(error):
+            _empty(catalog, f"{told['location']}/metadata")
+        raise
+
+
+def _empty(catalog: Catalog, folder: str) -> None:
+    io = load_file_io(catalog.properties, folder)
+    for path, _ in files_below(io, folder) if isinstance(io, PyArrowFileIO) else ():
+        with suppress(OSError):
+            io.delete(path)
+
+
+def _renamed(catalog: Catalog, name: str, new_name: str) -> Table:
+    """One request, after which PyIceberg reads the table: by then that metadata may have been replaced and removed."""
+    try:
+        return catalog.rename_table(identifier(name), identifier(new_name))
+    except FileNotFoundError:
+        return loaded(catalog, identifier(new_name))
 
 
 def described(
@@ -206,7 +239,7 @@ def drop_table(catalog: Catalog, name: str, *, if_exists: bool = False, purge: b
 def rename_table(catalog: Catalog, name: str, new_name: str) -> Table:
     """The table under its new name; its files stay where they are."""
     load_table(catalog, name)
-    return _asked(name, {}, lambda: catalog.rename_table(identifier(name), identifier(new_name)))
+    return _asked(name, {}, lambda: _renamed(catalog, name, new_name))
 
 
 def _asked(name: str, properties: Mapping[str, str], ask: Callable[[], T]) -> T:
