@@ -37,7 +37,7 @@ _SQLITE_OUTAGES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IO
 
 
 @contextmanager
-def spoken(place: str) -> Iterator[None]:
+def translate_errors(place: str) -> Iterator[None]:
     """Whatever goes wrong inside is said at `place`: as `Unavailable` if it may go right later, else `InvalidInput`."""
     try:
         yield
