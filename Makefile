@@ -27,7 +27,7 @@ test: install ## everything that needs no jar and no server
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not peer and not spark"
 	$(BIN)/python tools/spark_tests.py -m "spark and not peer"
 
-check: install ## the minute-long subset: lint, types, unit tests
+check: install ## the two-minute subset: lint, types, unit tests
 	@$(BIN)/python tools/check.py lint types
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not peer and not spark and not slow and not browser"
 

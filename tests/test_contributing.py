@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lakeproof.commit import Conflict
-from lakeproof.commit.checks import ALL_CHECKS, OF_OTHERS, describe
+from lakeproof.commit.checks import ALL_CHECKS, OF_OTHERS, describe_check
 from lakeproof.commit.explain import because
 from lakeproof.models.catalog import CATALOG
 
@@ -33,7 +33,7 @@ def test_a_command_of_the_page_is_a_target(target: str) -> None:
 
 @pytest.mark.parametrize("check", ALL_CHECKS)
 def test_a_check_is_described_and_on_the_reference_page(check: str) -> None:
-    assert describe(check).endswith(".")
+    assert describe_check(check).endswith(".")
     assert f"`{check}`" in (ROOT / "docs/reference/checks-and-policies.md").read_text(encoding="utf-8")
 
 

@@ -24,8 +24,8 @@ from lakeproof.iceberg.tables.catalogs import open_catalog
 from lakeproof.iceberg.tables.tables import create_table
 from lakeproof.models.iceberg import build
 from lakeproof.scenarios.against_checks import AgainstChecks
-from lakeproof.scenarios.run import differences
-from lakeproof.scenarios.text import parse
+from lakeproof.scenarios.run import find_differences
+from lakeproof.scenarios.text import parse_scenario
 
 SOURCE = Path(__file__).parents[1] / "src" / "lakeproof"
 SCENARIOS = Path(__file__).parent / "scenarios"
@@ -143,8 +143,8 @@ def test_the_model_goes_through_the_driver() -> None:
 
 def test_a_scenario_goes_through_the_driver() -> None:
     text = (SCENARIOS / "rule_17_late_request_is_dead_once_the_head_moved.txt").read_text(encoding="utf-8")
-    scenario = parse(text, name="late")
-    found = traced(lambda: differences(scenario, POLICIES["lakeproof"], AgainstChecks))
+    scenario = parse_scenario(text, name="late")
+    found = traced(lambda: find_differences(scenario, POLICIES["lakeproof"], AgainstChecks))
     assert found == ALL - {"leave", "removable"}  # a scenario writes no files
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from lakeproof import private_folders
 from lakeproof.errors import CommitUnknown, InvalidInput, LakeproofError, hide_secrets
-from lakeproof.iceberg.failures import spoken, swapping
+from lakeproof.iceberg.failures import swapping, translate_errors
 from lakeproof.iceberg.tables.catalogs import open_catalog
 
 HIDDEN = "s3cr3t"
@@ -73,7 +73,7 @@ def test_secrets_are_left_out_and_nothing_else(text: str, shown: str) -> None:
     assert shown in str(InvalidInput("x", place=text, hint=text))
 
 
-@pytest.mark.parametrize("telling", [spoken, swapping])
+@pytest.mark.parametrize("telling", [translate_errors, swapping])
 def test_a_cause_that_holds_a_secret_stays_behind(telling: object) -> None:
     cause = OSError("cannot reach http://h/?token=s3cr3t")
     if telling is swapping:
@@ -86,7 +86,7 @@ def test_a_cause_that_holds_a_secret_stays_behind(telling: object) -> None:
 
 
 def test_a_cause_without_one_is_kept() -> None:
-    with pytest.raises(LakeproofError) as caught, spoken("here"):
+    with pytest.raises(LakeproofError) as caught, translate_errors("here"):
         raise OSError("the disk")
     assert isinstance(caught.value.__cause__, OSError)
 

@@ -15,7 +15,7 @@ from lakeproof.commit.checks import (
     SNAPSHOT_CHECKS,
     WINDOW_CHECKS,
     Part,
-    describe,
+    describe_check,
 )
 
 PATH = "docs/reference/checks-and-policies.md"
@@ -125,7 +125,7 @@ def _switches() -> str:
 
 def _checks() -> str:
     """Every check, its question, and what it looks at."""
-    lines = [f"| `{name}` | {describe(name)} | {_looks_at(name)} |" for name in ALL_CHECKS]
+    lines = [f"| `{name}` | {describe_check(name)} | {_looks_at(name)} |" for name in ALL_CHECKS]
     return "## The checks\n\n" + "\n".join(["| check | question | looks at |", "|---|---|---|", *lines]) + "\n"
 
 

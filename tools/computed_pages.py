@@ -12,7 +12,7 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
-from lakeproof.commit.checks import describe
+from lakeproof.commit.checks import describe_check
 from lakeproof.commit.policy_text import named_policy
 from lakeproof.models.questions.matrix import KINDS, LAYOUTS, Cell, cells
 from lakeproof.models.questions.necessity import Necessity, necessities
@@ -84,7 +84,7 @@ def necessity(policy: str) -> str:
             parts += [
                 f"### {one.check}, of {policy}",
                 "",
-                f"{describe(one.check)[0].upper()}{describe(one.check)[1:]}",
+                f"{describe_check(one.check)[0].upper()}{describe_check(one.check)[1:]}",
                 "",
             ]
             parts += _story(one)

@@ -22,6 +22,6 @@ def connect(spark: Any = None, catalog: str | None = None, warehouse: str | None
 
 def check(model: str, policy: str | None = None, **parameters: object) -> Verdict:
     """Explore every interleaving of a model: `check("iceberg", policy="iceberg-spark", preset="undelete")`."""
-    from lakeproof.cli.commands.check import checked  # the checker is not needed by those who only run SQL
+    from lakeproof.cli.commands.check import verdict_on  # the checker is not needed by those who only run SQL
 
-    return checked(model, policy, {name.replace("_", "-"): str(value) for name, value in parameters.items()})
+    return verdict_on(model, policy, {name.replace("_", "-"): str(value) for name, value in parameters.items()})

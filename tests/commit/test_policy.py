@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from lakeproof.commit import POLICIES, Command, Isolation, Mode, Policy, Stamp, check_list, checks_of
-from lakeproof.commit.checks import ALL_CHECKS, CHANGE_CHECKS, HEAD_CHECKS, ROW_CHECKS, Part, describe
+from lakeproof.commit.checks import ALL_CHECKS, CHANGE_CHECKS, HEAD_CHECKS, ROW_CHECKS, Part, describe_check
 from lakeproof.commit.policy import LAKEPROOF, Line
 
 ROW_LEVEL = {Command.DELETE, Command.UPDATE, Command.MERGE}
@@ -117,7 +117,7 @@ def test_every_check_is_asked_by_some_policy_or_by_the_table_api() -> None:
 
 @pytest.mark.parametrize("name", ALL_CHECKS)
 def test_a_check_says_its_question_in_one_sentence(name: str) -> None:
-    said = describe(name)
+    said = describe_check(name)
     assert said.endswith(".")
     assert "\n" not in said
 

@@ -17,7 +17,7 @@ from pyiceberg.utils.datetime import date_to_days, datetime_to_micros
 
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import applied
-from lakeproof.filters.transforms import is_monotone, murmur3, parsed
+from lakeproof.filters.transforms import is_monotone, murmur3, name_and_width
 
 LONG = types.LongType()
 DATES = st.dates()
@@ -159,7 +159,7 @@ def test_a_transform_that_does_not_fit_the_type_says_so(transform: str, value: A
 @pytest.mark.parametrize("text", ["bucket", "truncate[]", "year[3]", "bucket[-1]", "zorder", "bucket[4] "])
 def test_what_is_not_a_transform_is_named(text: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        parsed(text)
+        name_and_width(text)
     assert caught.value.message == f"{text!r} is not a partition transform"
     assert "bucket[n]" in caught.value.hint
 

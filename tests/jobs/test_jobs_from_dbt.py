@@ -10,7 +10,7 @@ import pytest
 import lakeproof
 from lakeproof.errors import InvalidInput
 from lakeproof.jobs.from_dbt import incremental_models, jobs_text
-from lakeproof.jobs.reading import parts_of, read_jobs
+from lakeproof.jobs.reading import independent_parts, read_jobs
 from lakeproof.jobs.text import taken_apart
 
 MANIFEST = Path(__file__).parent / "data" / "dbt_manifest.json"
@@ -35,7 +35,7 @@ def test_the_file_is_read_and_its_models_are_apart() -> None:
         "MERGE",
     ]
     assert [job.times for job in jobs.jobs] == [2, 2, 2]
-    assert len(parts_of(jobs)) == 3
+    assert len(independent_parts(jobs)) == 3
 
 
 def test_two_runs_of_dbt_at_once_are_safe_at_the_models_settings(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_two_runs_of_dbt_at_once_are_safe_at_the_models_settings(tmp_path: Path)
 @pytest.mark.parametrize(
     ("manifest", "says"),
     [
-        pytest.param({}, "no dbt manifest", id="something else"),
+        pytest.param({}, "not a dbt manifest", id="something else"),
         pytest.param({"nodes": {}}, "no incremental model", id="nothing incremental"),
         pytest.param(
             {

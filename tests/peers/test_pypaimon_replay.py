@@ -15,9 +15,9 @@ from lakeproof.checker.verdicts.ledger import Ledger
 from lakeproof.errors import InvalidInput
 from lakeproof.models.paimon import build, setup_from
 from lakeproof.models.paimon.conflict_checks import JAVA, PYPAIMON, first_conflict
-from lakeproof.models.paimon.replaying import case_of, commands_of
+from lakeproof.models.paimon.replaying import case_of, writes_and_commits
 from lakeproof.models.paimon.world import WRITTEN, Bucket, Busy, Rewrite
-from lakeproof.replay.pypaimon_replay import install, judged, python_of, replay
+from lakeproof.replay.pypaimon_replay import ask_pypaimon, install_pypaimon, python_of, replay
 
 ROOT = Path(__file__).parents[2]
 TWO_WRITERS = {"preset": "two-writers-one-bucket", "num-keys": "1", "streaming-sink": "true"}
@@ -30,7 +30,7 @@ def python() -> Path:
     found = python_of(folder)
     if found is None:
         try:
-            found = install(folder)
+            found = install_pypaimon(folder)
         except (InvalidInput, OSError) as error:
             pytest.skip(f"no environment with pypaimon: {error}")
     return found
@@ -40,7 +40,7 @@ def trace_commands(parameters: dict[str, str]) -> list[dict[str, object]]:
     verdict = check(build(parameters))
     trace = next(one.trace for one in verdict.properties if one.name == "consistent_read")
     assert trace is not None
-    return commands_of(setup_from(parameters), trace)
+    return writes_and_commits(setup_from(parameters), trace)
 
 
 def test_the_commands_of_the_two_writer_trace() -> None:
@@ -65,7 +65,7 @@ def test_a_trace_with_a_compaction_is_not_for_a_writer() -> None:
     trace = next(one.trace for one in verdict.properties if one.name == "one_valid_row_per_key")
     assert trace is not None
     with pytest.raises(InvalidInput, match="start_compaction"):
-        commands_of(setup_from(parameters), trace)
+        writes_and_commits(setup_from(parameters), trace)
 
 
 @pytest.mark.peer
@@ -106,7 +106,7 @@ def changes_met(parameters: dict[str, str]) -> list[tuple[Rewrite, Bucket]]:
 def test_our_reading_of_pypaimons_rules_is_pypaimons(compaction: str, python: Path, tmp_path: Path) -> None:
     changes = changes_met({"preset": "two-compactors", "compaction": compaction, "compare-rules": "true"})
     ours = [first_conflict(PYPAIMON, *change) for change in changes]
-    theirs = judged([case_of(*change) for change in changes], python=python, warehouse=tmp_path)
+    theirs = ask_pypaimon([case_of(*change) for change in changes], python=python, warehouse=tmp_path)
     words = {"file_deletion_conflict": "File deletion", "deletion_vector_index_conflict": "Deletion vector index"}
     for our, their in zip(ours, theirs, strict=True):
         assert (our is None) == (their is None)

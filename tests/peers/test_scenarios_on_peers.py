@@ -19,8 +19,8 @@ from lakeproof.replay.replaying import CONF, Make
 from lakeproof.replay.scenario_runner import AgainstTables
 from lakeproof.replay.sql_process import EngineMissing, SqlProcess
 from lakeproof.scenarios.against_model import DoesNotApply
-from lakeproof.scenarios.run import differences, policies_of
-from lakeproof.scenarios.text import Scenario, ScenarioStep, parse
+from lakeproof.scenarios.run import find_differences, policies_of
+from lakeproof.scenarios.text import Scenario, ScenarioStep, parse_scenario
 from lakeproof.spark.jvm.session import build_session
 from lakeproof.spark.lake import connect
 
@@ -45,7 +45,7 @@ SHOWN = {
 
 def scenarios(policy: str) -> list[Scenario]:
     """Those with commands of rows; the others are calls of the table API, which no engine's SQL has."""
-    found = [parse(path.read_text(encoding="utf-8"), name=path.stem) for path in sorted(FOLDER.glob("*.txt"))]
+    found = [parse_scenario(path.read_text(encoding="utf-8"), name=path.stem) for path in sorted(FOLDER.glob("*.txt"))]
     return [one for one in found if policy in policies_of(one) and not one.files and not calls(one)]
 
 
@@ -79,7 +79,7 @@ def run(make: Make, scenario: Scenario, engine: str) -> list[str]:
         return made[-1]
 
     try:
-        return [str(one) for one in differences(scenario, named_policy(engine), kept)]
+        return [str(one) for one in find_differences(scenario, named_policy(engine), kept)]
     finally:
         for runner in made:
             runner.close()

@@ -54,7 +54,7 @@ def browser() -> Iterator[Browser]:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     for name, verdict in PAGES.items():
-        page.write(folder / f"{name}.html", verdict())
+        page.write_page(folder / f"{name}.html", verdict())
     return folder
 
 
@@ -248,7 +248,7 @@ def test_the_printed_page_shows_every_step(browser: Browser, pages: Path, tmp_pa
 
 
 def test_several_traces_are_chosen_by_a_button_and_by_a_link(browser: Browser, tmp_path: Path) -> None:
-    page.write(tmp_path / "witnesses.html", check(undelete(), witnesses=True))
+    page.write_page(tmp_path / "witnesses.html", check(undelete(), witnesses=True))
     tab = browser.tab(f"file://{tmp_path}/witnesses.html#trace-2-step-1")
     assert tab.run("document.querySelector('#traces [aria-pressed=true]').textContent") == "some DELETE committed"
     tab.run("document.querySelectorAll('#traces button')[2].click()")

@@ -25,7 +25,7 @@ from lakeproof.report import explorer
 
 
 def test_at_the_start_everybody_may_begin() -> None:
-    walk = explorer.walk(undelete(), [])
+    walk = explorer.take_choices(undelete(), [])
     assert [(choice["actor"], choice["title"], choice["label"]) for choice in walk["choices"][0]] == [
         ("recolour", "start", "UPDATE t SET color = 'blue' WHERE name = 'jack'"),
         ("privacy", "start", "DELETE FROM t WHERE name = 'jack'"),
@@ -39,7 +39,7 @@ def test_a_walk_along_a_trace_ends_where_the_trace_does() -> None:
     trace = check(model).trace
     assert trace is not None
     moves = explorer.moves_of(model, trace)
-    walk = explorer.walk(model, moves)
+    walk = explorer.take_choices(model, moves)
     assert [moment["title"] for moment in walk["view"]["traces"][0]["moments"][1:]] == [
         step.step.replace("_", " ") for step in trace.steps
     ]
@@ -49,13 +49,13 @@ def test_a_walk_along_a_trace_ends_where_the_trace_does() -> None:
 
 def test_a_choice_that_is_not_there_is_bad_input() -> None:
     with pytest.raises(InvalidInput, match="step 2 of the walk takes choice 7, but there are 2"):
-        explorer.walk(undelete(), [0, 7])
+        explorer.take_choices(undelete(), [0, 7])
 
 
 def test_a_walk_is_bounded() -> None:
-    assert len(explorer.walk(polite(), [0, 0, 0, 0])["choices"]) == 5
+    assert len(explorer.take_choices(polite(), [0, 0, 0, 0])["choices"]) == 5
     with pytest.raises(InvalidInput, match="at most 500 steps"):
-        explorer.walk(polite(), [0] * 501)
+        explorer.take_choices(polite(), [0] * 501)
 
 
 def test_a_trace_of_another_model_is_bad_input() -> None:
@@ -83,7 +83,7 @@ def test_every_kind_of_always_property_is_looked_at_on_the_way() -> None:
         ),
         is_final=lambda shared, own: False,
     )
-    assert explorer.walk(model, [0, 0])["broken"] == [
+    assert explorer.take_choices(model, [0, 0])["broken"] == [
         [],
         ["nobody_went", "own_is_zero"],
         ["nobody_went", "own_is_zero", "not_both", "no_deadlock"],
@@ -117,7 +117,7 @@ def test_the_server_gives_the_page_and_walks(serving: ThreadingHTTPServer) -> No
     assert "connect-src 'self'" in body
     status, kind, body = get(serving, "/walk?moves=0.0")
     assert (status, kind) == (200, "application/json")
-    assert json.loads(body) == json.loads(json.dumps(explorer.walk(undelete(), [0, 0])))
+    assert json.loads(body) == json.loads(json.dumps(explorer.take_choices(undelete(), [0, 0])))
 
 
 @pytest.mark.parametrize(

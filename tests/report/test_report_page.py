@@ -32,12 +32,12 @@ def test_the_page_of_the_undelete_is_the_golden_one_around_its_assets(verdict: V
 
 
 def test_write_gives_the_path_and_takes_a_verdict_a_trace_or_a_view(tmp_path: Path, verdict: Verdict) -> None:
-    path = page.write(tmp_path / "verdict.html", verdict)
+    path = page.write_page(tmp_path / "verdict.html", verdict)
     assert path == tmp_path / "verdict.html"
     assert path.read_text() == page.html(view_of(verdict))
-    assert page.write(str(tmp_path / "view.html"), view_of(verdict)).read_text() == path.read_text()
+    assert page.write_page(str(tmp_path / "view.html"), view_of(verdict)).read_text() == path.read_text()
     assert verdict.trace is not None
-    alone = page.write(tmp_path / "trace.html", verdict.trace).read_text()
+    alone = page.write_page(tmp_path / "trace.html", verdict.trace).read_text()
     assert '<h1 class="bad">Snapshot 3 shows a row that should not be there: jack blue A</h1>' in alone
 
 

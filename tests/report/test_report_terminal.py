@@ -83,7 +83,7 @@ def test_progress_goes_to_stderr_and_takes_what_a_search_says(capsys: pytest.Cap
 
 
 def test_a_notebook_shows_the_golden_html_once_installed() -> None:
-    notebook.install()
+    notebook.show_in_notebooks()
     verdict = settled(check(undelete()))
     html = verdict._repr_html_()  # type: ignore[attr-defined]
     assert html == notebook.verdict_html(verdict)

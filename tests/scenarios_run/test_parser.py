@@ -15,8 +15,8 @@ from lakeproof.commit import POLICIES, Isolation, Mode
 from lakeproof.errors import InvalidInput
 from lakeproof.format import PartitionField
 from lakeproof.scenarios.against_checks import AgainstChecks
-from lakeproof.scenarios.run import differences, expected_under, policies_of
-from lakeproof.scenarios.text import Rows, ScenarioStep, Seen, StepAnswer, parse
+from lakeproof.scenarios.run import expected_under, find_differences, policies_of
+from lakeproof.scenarios.text import Rows, ScenarioStep, Seen, StepAnswer, parse_scenario
 
 SQL = """# A DELETE and an INSERT.
 table   merge-on-read, columns name color
@@ -381,9 +381,9 @@ def test_a_mistake_is_named_with_its_line(what: str, tmp_path: Path, capsys: pyt
 
 @pytest.mark.parametrize("text", [SQL, API], ids=["SQL", "table API"])
 def test_without_a_mistake_they_agree(text: str) -> None:
-    scenario = parse(text)
+    scenario = parse_scenario(text)
     for name in policies_of(scenario):
-        assert differences(scenario, POLICIES[name], AgainstChecks) == ()
+        assert find_differences(scenario, POLICIES[name], AgainstChecks) == ()
 
 
 def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -404,7 +404,7 @@ def test_a_file_that_is_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_headers() -> None:
-    scenario = parse(
+    scenario = parse_scenario(
         """# The title.
         # More words.
         source  a page
@@ -433,7 +433,7 @@ def test_outcomes() -> None:
     lines = ["ok", "ok re-run", "already committed", "nothing left", "conflict", "conflict snapshot 2"]
     lines += ("conflict target_rows", "conflict target_rows  snapshot 12", "rejected", "unknown")
     text = "policy lakeproof\n" + "\n".join(f"w1 commit {line}" for line in lines)
-    got = [step.expected for step in parse(text).steps if isinstance(step, ScenarioStep)]
+    got = [step.expected for step in parse_scenario(text).steps if isinstance(step, ScenarioStep)]
     assert got == [
         StepAnswer("ok"),
         StepAnswer("ok re-run"),
@@ -449,7 +449,7 @@ def test_outcomes() -> None:
 
 
 def test_a_differs_line_replaces_the_last_line_like_it() -> None:
-    scenario = parse(
+    scenario = parse_scenario(
         """policy  lakeproof
         w1  scan    DELETE FROM t
         w1  commit  ok
@@ -472,14 +472,14 @@ def test_a_differs_line_replaces_the_last_line_like_it() -> None:
 
 def test_what_a_conflict_leaves_open_is_as_it_came() -> None:
     text = mistake(SQL, "w1  commit  ok\nrows", "w1  commit  conflict\nrows")
-    found = differences(parse(text), POLICIES["lakeproof"], AgainstChecks)
+    found = find_differences(parse_scenario(text), POLICIES["lakeproof"], AgainstChecks)
     assert [str(one) for one in found] == ["line 9, lakeproof: w1 commit should be 'conflict', is 'ok'"]
 
 
 def test_rows_and_snapshots_that_differ_are_told() -> None:
     text = mistake(API, "files   A A_del C", "files   A C")
     text = mistake(text, "append overwrite delete", "append overwrite")
-    found = differences(parse(text), POLICIES["iceberg-spark"], AgainstChecks)
+    found = find_differences(parse_scenario(text), POLICIES["iceberg-spark"], AgainstChecks)
     assert [str(one) for one in found] == [
         "line 10, iceberg-spark: files should be 'A C', is 'A C A_del'",
         "line 11, iceberg-spark: snapshots should be 'append overwrite', is 'append overwrite delete'",
@@ -488,14 +488,14 @@ def test_rows_and_snapshots_that_differ_are_told() -> None:
 
 def test_a_place_is_the_name_that_was_given() -> None:
     with pytest.raises(InvalidInput) as raised:
-        parse("policy lakeproof\nw1 swp ok\n", name="some/file.txt")
+        parse_scenario("policy lakeproof\nw1 swp ok\n", name="some/file.txt")
     assert raised.value.place == "some/file.txt:2"
 
 
 def test_files_of_rows_that_span_partitions_have_names_of_their_own() -> None:
     text = mistake(SQL, "merge-on-read, columns name color", "merge-on-read, columns name color, partitioned by color")
     several = "rows    jack red; ann blue; eve green\nrows    tom red\nrows    kim red"
-    scenario = parse(mistake(text, "rows    jack red", several))
+    scenario = parse_scenario(mistake(text, "rows    jack red", several))
     run = AgainstChecks(scenario, POLICIES["lakeproof"])
     names = [file.path for file in run.history.head.data_files]
     assert len(names) == len(set(names)) == 5

@@ -20,7 +20,7 @@ from lakeproof.errors import InvalidInput
 from lakeproof.search_on_spark.folder import Folder
 from lakeproof.search_on_spark.forecast import advice, reached
 from lakeproof.search_on_spark.search import check_on_spark
-from lakeproof.search_on_spark.stable_hash import number_of, written
+from lakeproof.search_on_spark.stable_hash import number_of, to_bytes
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.binary() | st.floats(allow_nan=False),
@@ -47,7 +47,7 @@ class Noted:
 
 @given(values, values)
 def test_values_are_equal_where_their_bytes_are(one: object, two: object) -> None:
-    assert (one == two) == (written(one) == written(two))
+    assert (one == two) == (to_bytes(one) == to_bytes(two))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_values_are_equal_where_their_bytes_are(one: object, two: object) -> Non
 )
 def test_equal_values_have_equal_bytes(one: object, two: object) -> None:
     assert one == two
-    assert written(one) == written(two)
+    assert to_bytes(one) == to_bytes(two)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_equal_values_have_equal_bytes(one: object, two: object) -> None:
     ],
 )
 def test_other_values_have_other_bytes(one: object, two: object) -> None:
-    assert written(one) != written(two)
+    assert to_bytes(one) != to_bytes(two)
 
 
 def test_another_process_gives_the_same_numbers() -> None:

@@ -24,9 +24,9 @@ from rich.console import Console
 
 from lakeproof.cli import prompt as prompting
 from lakeproof.cli.commands import sql as command
-from lakeproof.cli.output import guarded
+from lakeproof.cli.output import run_guarded
 from lakeproof.spark.lake import Lake
-from lakeproof.spark.statements.results import cancellable, result_of
+from lakeproof.spark.statements.results import cancellable, run_for_result
 
 pytestmark = pytest.mark.spark
 
@@ -44,7 +44,7 @@ def cli(
         if stdin is not None:
             monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
         args = parser.parse_args([*words, "--warehouse", str(warehouse)])
-        code = guarded(lambda: command.run(args), as_json=args.json)
+        code = run_guarded(lambda: command.run(args), as_json=args.json)
         said = capsys.readouterr()
         return code, said.out, said.err
 
@@ -167,9 +167,9 @@ def test_ctrl_c_cancels_the_statement_and_not_the_program(lake: Lake, monkeypatc
 
     started = time.monotonic()
     monkeypatch.setattr(threading.Thread, "join", interrupted)
-    assert cancellable(lake, lambda: result_of(lake, slow)) is None
+    assert cancellable(lake, lambda: run_for_result(lake, slow)) is None
     assert time.monotonic() - started < 60
     monkeypatch.undo()
-    found = cancellable(lake, lambda: result_of(lake, "select 1 as one"))
+    found = cancellable(lake, lambda: run_for_result(lake, "select 1 as one"))
     assert found is not None
     assert found.rows == [[1]]

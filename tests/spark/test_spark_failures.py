@@ -13,7 +13,7 @@ from spark_files import files_below
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.committing import pointer as swap
 from lakeproof.iceberg.reading.lru import Recent
-from lakeproof.spark.jvm.failures import spoken
+from lakeproof.spark.jvm.failures import translate_spark_errors
 from lakeproof.spark.lake import Lake, connect
 
 pytestmark = pytest.mark.spark
@@ -154,6 +154,9 @@ def test_the_months_after_the_year_9999_are_counted(lake: Lake, rows: Rows, name
 
 def test_what_breaks_inside_spark_is_said_in_spark_s_own_words(lake: Lake) -> None:
     gateway = lake._engine.gateway
-    with pytest.raises(InvalidInput, match=r"Spark failed, java\.util\.NoSuchElement") as caught, spoken(gateway):
+    with (
+        pytest.raises(InvalidInput, match=r"Spark failed, java\.util\.NoSuchElement") as caught,
+        translate_spark_errors(gateway),
+    ):
         gateway.named("java.util.Optional").empty().get()
     assert "calling o" not in str(caught.value)

@@ -16,7 +16,7 @@ from spark_files import files_below
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg import pyiceberg_names as iceberg
 from lakeproof.spark.lake import Lake
-from lakeproof.spark.writing.transforms import decoded, encoded, transformed
+from lakeproof.spark.writing.transforms import decoded, encoded, transform_column
 
 pytestmark = pytest.mark.spark
 Rows = Callable[[str], list[tuple[Any, ...]]]
@@ -116,7 +116,7 @@ def test_values_land_in_the_partitions_that_iceberg_computes(lake: Lake) -> None
     ]  # fmt: skip
     schema = "i int, l bigint, s string, n decimal(9,2), d date, tz timestamp, ts timestamp_ntz, b binary, o boolean"
     frame = lake.spark.createDataFrame(given, f"{schema}, f double")
-    texts = [encoded(transformed(F.col(c), t, columns[c]), t, columns[c]).alias(f"{c}{t}") for c, t in wanted]
+    texts = [encoded(transform_column(F.col(c), t, columns[c]), t, columns[c]).alias(f"{c}{t}") for c, t in wanted]
     found = frame.select(*texts).collect()
     for at, (column, transform) in enumerate(wanted):
         kind, source = columns[column], list(columns).index(column)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakeproof.errors import InvalidInput
-from lakeproof.sql import parse, parse_all, split
+from lakeproof.sql import parse_all, parse_statement, split
 from lakeproof.sql import statements as s
 from lakeproof.sql.column_aliases import with_aliases_inside
 from lakeproof.sql.parser import asks_for_management, target
@@ -19,7 +19,7 @@ tblproperties ('write.delete.mode'='merge-on-read', commit.retry.num-retries = 7
 
 
 def test_create_table_with_everything() -> None:
-    made = parse(CREATE.replace("commit.retry.num-retries", "`commit.retry`"))
+    made = parse_statement(CREATE.replace("commit.retry.num-retries", "`commit.retry`"))
     assert isinstance(made, s.CreateTable)
     assert made.table == "db.sales"
     assert made.if_not_exists
@@ -45,13 +45,13 @@ def test_create_table_with_everything() -> None:
 
 
 def test_create_table_as_select_keeps_the_query_verbatim() -> None:
-    made = parse("create table t using iceberg partitioned by (p) as\nselect 1 AS p, 'x;y' q -- why\n from r")
+    made = parse_statement("create table t using iceberg partitioned by (p) as\nselect 1 AS p, 'x;y' q -- why\n from r")
     assert isinstance(made, s.CreateTable)
     assert made.query == "select 1 AS p, 'x;y' q -- why\n from r"
 
 
 def test_partition_columns_may_bring_their_types() -> None:
-    made = parse("create table t (a int) using iceberg partitioned by (b string, c int)")
+    made = parse_statement("create table t (a int) using iceberg partitioned by (b string, c int)")
     assert isinstance(made, s.CreateTable)
     assert [column.name for column in made.columns] == ["a", "b", "c"]
     assert made.partitions == (s.PartitionTransform("b"), s.PartitionTransform("c"))
@@ -102,7 +102,7 @@ def test_partition_columns_may_bring_their_types() -> None:
     ],
 )
 def test_a_statement(text: str, statement: s.Statement) -> None:
-    assert parse(text) == statement._replace(text=text)
+    assert parse_statement(text) == statement._replace(text=text)
 
 
 @pytest.mark.parametrize(
@@ -141,14 +141,14 @@ def test_a_statement(text: str, statement: s.Statement) -> None:
     ],
 )
 def test_alter_table(text: str, changes: tuple[s.Change, ...]) -> None:
-    altered = parse(f"alter table t {text}")
+    altered = parse_statement(f"alter table t {text}")
     assert isinstance(altered, s.Alter)
     assert altered.changes == changes
 
 
 @pytest.mark.parametrize("text", ["update t set a = 'don''t'", "delete from t where a not like 'x%'", "merge into t"])
 def test_row_level_commands_stay_as_they_were_written(text: str) -> None:
-    assert parse(text) == s.RowLevel(text)
+    assert parse_statement(text) == s.RowLevel(text)
 
 
 @pytest.mark.parametrize(
@@ -175,14 +175,16 @@ def test_the_column_aliases_of_a_merge_source_move_inside(text: str, moved: str)
     ],
 )  # fmt: skip
 def test_what_is_spark_s_own_stays_text(text: str) -> None:
-    assert parse(text) == s.Other(text)
+    assert parse_statement(text) == s.Other(text)
 
 
 def test_metadata_views_need_no_quotes_and_both_spellings_of_a_column_are_known() -> None:
-    assert parse("select numdDeletedFiles from t$snapshots_view s") == s.QueryStatement(
+    assert parse_statement("select numdDeletedFiles from t$snapshots_view s") == s.QueryStatement(
         "select numDeletedFiles from `t$snapshots_view` s"
     )
-    assert parse("select numdDeletedFiles, '$x' from t") == s.QueryStatement("select numdDeletedFiles, '$x' from t")
+    assert parse_statement("select numdDeletedFiles, '$x' from t") == s.QueryStatement(
+        "select numdDeletedFiles, '$x' from t"
+    )
 
 
 def test_statements_are_split_outside_strings_and_comments() -> None:
@@ -219,7 +221,7 @@ def test_statements_are_split_outside_strings_and_comments() -> None:
 )
 def test_a_mistake_is_marked_where_it_is(text: str, message: str, line: int, column: int) -> None:
     with pytest.raises(InvalidInput) as caught:
-        parse(text)
+        parse_statement(text)
     assert caught.value.message == message
     first, _, shown = caught.value.place.partition("\n")
     assert first == f"line {line}, column {column}"
@@ -236,5 +238,5 @@ def test_the_table_is_known_even_where_the_rest_does_not_parse() -> None:
 
 def test_a_raw_string_ends_at_its_quote() -> None:
     """As in Spark, where a backslash before it is only a backslash."""
-    assert parse(r"delete from t where a = r'x\'") == s.RowLevel(r"delete from t where a = r'x\'")
+    assert parse_statement(r"delete from t where a = r'x\'") == s.RowLevel(r"delete from t where a = r'x\'")
     assert [piece.text for piece in split(r"select r'\'; select 2")] == [r"select r'\'", "select 2"]

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from lakeproof.audit.commits import judged
+from lakeproof.audit.commits import judge_commits
 from lakeproof.audit.findings import Finding
 from lakeproof.audit.recorded import PARENT, recorded, snapshots_of
 from lakeproof.audit.state import lying
 from lakeproof.commit import Policy
 from lakeproof.iceberg.committing.values import shape_of
-from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.pyiceberg_names import Table
 
 
@@ -45,9 +45,9 @@ class Audit(NamedTuple):
 
 def audit(table: Table, policy: Policy, *, name: str, orphans: bool = True) -> Audit:
     """Look at every recorded commit and at the table as it lies."""
-    with spoken(f"table {name}"):
+    with translate_errors(f"table {name}"):
         snapshots = snapshots_of(table)
         history = recorded(table, snapshots)
-        findings = (*judged(history, policy, shape_of(table)), *lying(table, snapshots, orphans=orphans))
+        findings = (*judge_commits(history, policy, shape_of(table)), *lying(table, snapshots, orphans=orphans))
     assumed = sum(one.note == PARENT and one.place > 0 for one in history)
     return Audit(name, policy.name, len(snapshots), findings, assumed)

@@ -11,7 +11,7 @@ from lakeproof.commit.explain import because
 from lakeproof.format import Operation, Rows, Snapshot, TableShape
 
 
-def judged(history: list[Recorded], policy: Policy, shape: TableShape) -> Iterator[Finding]:
+def judge_commits(history: list[Recorded], policy: Policy, shape: TableShape) -> Iterator[Finding]:
     """What the policy says of every commit, and what compactions did to the rows."""
     snapshots = tuple(one.snapshot for one in history)
     for one in history:

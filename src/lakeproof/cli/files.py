@@ -19,7 +19,7 @@ def read_policy(word: str) -> Policy:
         raise InvalidInput(f"The policy file cannot be read: {error.strerror}", place=word) from None
 
 
-def read(path: str) -> str:
+def read_text(path: str) -> str:
     """The text of a file that was named."""
     try:
         return Path(path).read_text(encoding="utf-8")
@@ -27,7 +27,7 @@ def read(path: str) -> str:
         raise InvalidInput(f"The file cannot be read: {error.strerror}", place=path) from None
 
 
-def write(path: str, text: str) -> None:
+def write_text(path: str, text: str) -> None:
     """Write a file that was asked for."""
     try:
         Path(path).write_text(text, encoding="utf-8")

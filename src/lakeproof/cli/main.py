@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import NamedTuple, NoReturn
 
 from lakeproof import __version__
-from lakeproof.cli.output import guarded, print_error
+from lakeproof.cli.output import print_error, run_guarded
 from lakeproof.errors import InvalidInput
 
 
@@ -88,7 +88,7 @@ def _run(arguments: Sequence[str]) -> int:
         parser.print_help()
         return 0
     run = import_module(f"lakeproof.cli.commands.{COMMANDS[args.command].module}").run
-    return guarded(lambda: int(run(args)), as_json=getattr(args, "json", False))
+    return run_guarded(lambda: int(run(args)), as_json=getattr(args, "json", False))
 
 
 def parser_for(arguments: Sequence[str]) -> Parser:

@@ -29,7 +29,7 @@ def print_json(document: Any) -> None:
     sys.stdout.write("\n")
 
 
-def guarded(run: Callable[[], int], *, as_json: bool) -> int:
+def run_guarded(run: Callable[[], int], *, as_json: bool) -> int:
     """Run a command; an error of ours becomes its words and its exit code, never a traceback."""
     try:
         return run()

@@ -23,7 +23,7 @@ from rich.table import Table
 from lakeproof.errors import LakeproofError
 from lakeproof.iceberg.tables.tables import list_namespaces, list_tables
 from lakeproof.spark.lake import Lake
-from lakeproof.spark.statements.results import Result, cancellable, result_of
+from lakeproof.spark.statements.results import Result, cancellable, run_for_result
 from lakeproof.sql import split
 
 KEYWORDS = tuple(
@@ -52,25 +52,25 @@ def prompt(lake: Lake, session: PromptSession[str] | None = None, console: Conso
             return 0
         if text.strip().rstrip(";").lower() in WORDS_OF_EXIT:
             return 0
-        answer(lake, text, console)
+        answer_input(lake, text, console)
 
 
-def answer(lake: Lake, text: str, console: Console) -> None:
+def answer_input(lake: Lake, text: str, console: Console) -> None:
     """Run the statements of an input and draw what they gave."""
     try:
         for piece in split(text):
             started = time.monotonic()
-            result = cancellable(lake, partial(result_of, lake, piece.text, at_most=SHOWN_ROWS))
+            result = cancellable(lake, partial(run_for_result, lake, piece.text, at_most=SHOWN_ROWS))
             if result is None:
                 console.print("cancelled", style="yellow")
                 return
-            show(console, result)
+            draw_result(console, result)
             console.print(f"{len(result.rows)} rows, {time.monotonic() - started:.1f} s", style="dim")
     except LakeproofError as error:
         console.print(f"{type(error).__name__}: {error}", style="red", markup=False, highlight=False)
 
 
-def show(out: Console, result: Result) -> None:
+def draw_result(out: Console, result: Result) -> None:
     """Draw the result; a single long text, such as a plan, is printed as it is."""
     if not result.columns:
         return

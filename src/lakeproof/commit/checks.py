@@ -195,7 +195,7 @@ ROW_CHECKS: dict[str, str] = {
 """Asked of rows, not of files (`commit/rows.py`)."""
 
 
-def describe(name: str) -> str:
+def describe_check(name: str) -> str:
     """The question that a check asks, in one sentence."""
     if name in ROW_CHECKS:
         return ROW_CHECKS[name]

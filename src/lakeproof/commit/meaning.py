@@ -146,7 +146,7 @@ def effect(command: RowCommand, rows: Sequence[Row], columns: tuple[str, ...]) -
     """What the command does to these rows."""
     if command.meaning is not None:
         return command.meaning.effect(rows)
-    if not guarded(command, rows, columns):
+    if not guards_allow(command, rows, columns):
         return Effect()
     match command.command:
         case Command.INSERT:
@@ -164,7 +164,7 @@ def effect(command: RowCommand, rows: Sequence[Row], columns: tuple[str, ...]) -
     return Effect(tuple((i, None) for i in hit), command.rows)  # DELETE, INSERT OVERWRITE, upsert
 
 
-def guarded(command: RowCommand, rows: Sequence[Row], columns: tuple[str, ...]) -> bool:
+def guards_allow(command: RowCommand, rows: Sequence[Row], columns: tuple[str, ...]) -> bool:
     """Whether the command's subqueries allow it to do anything."""
     return all(any(matches(e.where, row, columns) for row in rows) != e.negative for e in command.exists)
 

@@ -170,7 +170,7 @@ def deletes_rewritten(table: TableState, command_id: str) -> Written | None:
 def new_file(index: int, rows: Sequence[Row], shape: TableShape) -> DataFile:
     """A data file that is not committed yet."""
     partition = partition_of(rows[0], shape)
-    bounds = tuple(bounds_of(name, [row[i] for row in rows]) for i, name in enumerate(shape.columns))
+    bounds = tuple(column_bounds(name, [row[i] for row in rows]) for i, name in enumerate(shape.columns))
     return DataFile(f"+{index}", partition, len(shape.specs) - 1, 0, len(rows), bounds, tuple(rows))
 
 
@@ -194,7 +194,7 @@ def partition_of(row: Row, shape: TableShape) -> tuple[Value, ...]:
     return tuple(applied(field.transform, row[shape.columns.index(field.column)]) for field in spec)
 
 
-def bounds_of(column: str, values: Sequence[Value]) -> Bounds:
+def column_bounds(column: str, values: Sequence[Value]) -> Bounds:
     """The statistics that a writer leaves of a column."""
     known: list[Any] = [value for value in values if value is not None]
     if not known:
@@ -234,7 +234,7 @@ def _upserted(base: TableChange, command: RowCommand, added: tuple[Row, ...], sh
     """A streaming engine's upsert: an equality delete of the keys, and the new rows."""
     key = shape.columns[0]
     keys = tuple(dict.fromkeys((row[0],) for row in added))
-    bounds = (bounds_of(key, [values[0] for values in keys]),)
+    bounds = (column_bounds(key, [values[0] for values in keys]),)
     delete = DeleteFile(
         "+e", DeleteContent.EQUALITY, positions=(), equality_columns=(key,), equality_values=keys, bounds=bounds
     )

@@ -133,13 +133,13 @@ def _joined(
     return kept[0] if len(kept) == 1 else kind(kept) if kept else without
 
 
-def may_hold(expression: Expression, leaf: Callable[[Leaf], bool]) -> bool:
+def may_be_true(expression: Expression, leaf: Callable[[Leaf], bool]) -> bool:
     """Whether the predicate may be true, where `leaf` says so of each comparison; an opaque part always may be."""
     match expression:
         case And(parts):
-            return all(may_hold(part, leaf) for part in parts)
+            return all(may_be_true(part, leaf) for part in parts)
         case Or(parts):
-            return any(may_hold(part, leaf) for part in parts)
+            return any(may_be_true(part, leaf) for part in parts)
         case Always() | Opaque():
             return True
         case Never():

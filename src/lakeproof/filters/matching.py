@@ -25,10 +25,10 @@ from lakeproof.filters.expression import (
     Opaque,
     Or,
     StartsWith,
-    may_hold,
+    may_be_true,
     negated,
 )
-from lakeproof.filters.transforms import applied, is_known, is_monotone, parsed
+from lakeproof.filters.transforms import applied, is_known, is_monotone, name_and_width
 from lakeproof.format import Bounds, DataFile, DeleteFile, PartitionField, PartitionSpec, Row, TableShape, Value
 
 _PLAIN = (int, str, bool, float, bytes)  # values of one of these types always compare
@@ -46,7 +46,7 @@ def matches(expression: Expression, row: Row, columns: tuple[str, ...]) -> bool:
 
     That is opaque parts, and literals of another type than the value: SQL casts before it compares.
     """
-    return may_hold(expression, lambda leaf: _may_be_true(leaf, row[columns.index(leaf.column)]))
+    return may_be_true(expression, lambda leaf: _may_be_true(leaf, row[columns.index(leaf.column)]))
 
 
 def _may_be_true(leaf: Leaf, value: Value) -> bool:
@@ -125,13 +125,13 @@ _Partition = Mapping[str, tuple[tuple[PartitionField, Value], ...]]
 def _partition_values(spec: PartitionSpec, partition: tuple[Value, ...]) -> _Partition:
     known: dict[str, tuple[tuple[PartitionField, Value], ...]] = {}
     for field, value in zip(spec, partition, strict=False):
-        if is_known(field.transform) and parsed(field.transform)[0] != "void":
+        if is_known(field.transform) and name_and_width(field.transform)[0] != "void":
             known[field.column] = (*known.get(field.column, ()), (field, value))
     return known
 
 
 def _may_match(expression: Expression, bounds: Mapping[str, Bounds], partition: _Partition) -> bool:
-    return may_hold(expression, lambda leaf: _leaf_may_match(leaf, bounds, partition))
+    return may_be_true(expression, lambda leaf: _leaf_may_match(leaf, bounds, partition))
 
 
 def _leaf_may_match(leaf: Leaf, bounds: Mapping[str, Bounds], partition: _Partition) -> bool:
@@ -183,7 +183,7 @@ def _partition_allows(leaf: Leaf, field: PartitionField, there: Value) -> bool:
     if there is None:
         return False  # only null is transformed to null, and no other leaf matches null
     transform = field.transform
-    if transform == "identity" or parsed(transform)[0] == "truncate":
+    if transform == "identity" or name_and_width(transform)[0] == "truncate":
         for value in _literals(leaf):
             _expect_comparable(value, there, exactly=transform != "identity")
     else:  # a bucket or an ordinal says nothing of the column's type, so the literal must be of it
@@ -196,7 +196,7 @@ def _partition_allows(leaf: Leaf, field: PartitionField, there: Value) -> bool:
             return value is not None and _transformed_allows(transform, op, value, there)
         case In(_, values, False):
             return any(value is not None and applied(transform, value) == there for value in values)
-        case StartsWith(_, prefix, False) if parsed(transform)[0] == "truncate" and isinstance(there, str):
+        case StartsWith(_, prefix, False) if name_and_width(transform)[0] == "truncate" and isinstance(there, str):
             return there.startswith(prefix) or prefix.startswith(there)
     return True
 

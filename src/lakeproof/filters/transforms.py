@@ -20,7 +20,7 @@ def is_known(transform: str) -> bool:
     return found is not None and (found[1] in ("bucket", "truncate")) == bool(int(found[2] or 0))
 
 
-def parsed(transform: str) -> tuple[str, int]:
+def name_and_width(transform: str) -> tuple[str, int]:
     """The name and the width of a transform such as `bucket[16]`."""
     found = _PATTERN.match(transform)
     if found is None or not is_known(transform):
@@ -33,7 +33,7 @@ def parsed(transform: str) -> tuple[str, int]:
 
 def applied(transform: str, value: Value) -> Value:
     """The partition value of a column value. Raises TypeError where the transform does not fit the type."""
-    name, width = parsed(transform)
+    name, width = name_and_width(transform)
     if value is None or name == "void":
         return None
     if name == "identity":
@@ -47,7 +47,7 @@ def applied(transform: str, value: Value) -> Value:
 
 def is_monotone(transform: str) -> bool:
     """Whether a greater value never has a smaller partition value."""
-    return parsed(transform)[0] not in ("bucket", "void")
+    return name_and_width(transform)[0] not in ("bucket", "void")
 
 
 def _truncated(value: Value, width: int) -> Value:

@@ -52,7 +52,7 @@ def _without_secrets() -> Iterator[None]:
 
 
 @contextmanager
-def spoken(place: str) -> Iterator[None]:
+def translate_errors(place: str) -> Iterator[None]:
     """Whatever goes wrong inside is said at `place`: as `Unavailable` if it may go right later, else `InvalidInput`."""
     with _without_secrets(), _spoken(place):
         yield

@@ -10,9 +10,9 @@ from lakeproof.commit.change import Command, Isolation, Mode
 from lakeproof.commit.policy import POLICIES, Policy
 from lakeproof.format import PartitionField
 from lakeproof.jobs.model import Beginning, space_of
-from lakeproof.jobs.preparing import PreparedJobs, prepared
+from lakeproof.jobs.preparing import PreparedJobs, prepare_jobs
 from lakeproof.jobs.reading import Jobs, JobTable
-from lakeproof.jobs.searching import FEW_WRITERS, Limits, covered, searched
+from lakeproof.jobs.searching import FEW_WRITERS, Limits, covered, search_first_tables
 
 _ROW_LEVEL = (Command.DELETE, Command.UPDATE, Command.MERGE)
 
@@ -57,7 +57,7 @@ def pairs(ready: PreparedJobs, policy: Policy, limits: Limits) -> Iterator[Pair]
     for first, second in combinations_with_replacement(names, 2):
         if limits.clock.over or (first == second and times[first] < 2):
             continue
-        marks = searched(space_of(ready, policy, (first, second)), limits, whole=True).marks
+        marks = search_first_tables(space_of(ready, policy, (first, second)), limits, whole=True).marks
         checks = sorted(mark.removeprefix("refused by ") for mark in marks if mark.startswith("refused by "))
         if checks:
             yield Pair(first, second, tuple(checks), "abort" in marks)
@@ -73,8 +73,8 @@ def proposals(
     for text, changed, under in candidates(whole.jobs, policy):
         if limits.clock.over:
             return
-        ready = whole if changed is whole.jobs else prepared(changed)
-        still = searched(space_of(ready, under), limits, only=worst.first)
+        ready = whole if changed is whole.jobs else prepare_jobs(changed)
+        still = search_first_tables(space_of(ready, under), limits, only=worst.first)
         found = still if still.violated or still.cut else covered(ready, under, limits, most=FEW_WRITERS).found
         if found.cut:
             continue

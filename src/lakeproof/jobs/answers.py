@@ -12,8 +12,8 @@ from lakeproof.checker.verdicts.verdict import PropertyVerdict, Statistics
 from lakeproof.commit.policy import Policy
 from lakeproof.jobs.advice import Pair, Proposal, candidates, pairs, proposals
 from lakeproof.jobs.model import Beginning, beginnings, space_of
-from lakeproof.jobs.preparing import MOST_FIRST_ROWS, PreparedJobs, prepared
-from lakeproof.jobs.reading import Jobs, parts_of
+from lakeproof.jobs.preparing import MOST_FIRST_ROWS, PreparedJobs, prepare_jobs
+from lakeproof.jobs.reading import Jobs, independent_parts
 from lakeproof.jobs.searching import NOTHING, Clock, Covered, Limits, covered
 from lakeproof.models.iceberg.properties import JUDGED
 from lakeproof.models.iceberg.telling import told
@@ -28,7 +28,7 @@ class Listener(NamedTuple):
     proposal: Callable[[Proposal], None] = lambda proposal: None
 
 
-def answered(
+def answer_jobs(
     jobs: Jobs,
     policy: Policy,
     *,
@@ -38,7 +38,7 @@ def answered(
 ) -> Verdict:
     """The verdict on a jobs file; with `advice`, also pairs and proposals as far as the time goes."""
     limits, listener = limits or Limits(Clock()), listener or Listener()
-    parts = [JobsPart(prepared(part)) for part in parts_of(jobs)]
+    parts = [JobsPart(prepare_jobs(part)) for part in independent_parts(jobs)]
     for number, part in enumerate(parts):
         parts[number] = part = part._replace(explored=covered(part.ready, policy, limits, listener.progress))
         if part.worst is not None:
@@ -182,7 +182,7 @@ def _more(jobs: Jobs, parts: list[JobsPart], worst: Beginning | None) -> dict[st
 
 def first_beginning(jobs: Jobs, policy: Policy) -> Beginning:
     """A beginning to walk through by hand: the set-up's rows, or the first table with two rows in one file."""
-    ready = prepared(parts_of(jobs)[0])
+    ready = prepare_jobs(independent_parts(jobs)[0])
     options = list(beginnings(space_of(ready, policy)))
     together = [one for one in options if any(len(rows) == 2 for _, rows in one.first)]
     return (together or options)[0]

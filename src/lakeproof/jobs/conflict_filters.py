@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from lakeproof.filters import ALWAYS, NEVER, Compare, Expression, IsNull, StartsWith, all_of, any_of
 from lakeproof.format import Value
-from lakeproof.sql.expressions import SOURCE, TARGET, Call, Column, Constant, Node, Subquery, conjuncts, walk
+from lakeproof.sql.expressions import SOURCE, TARGET, Call, Column, Constant, Node, Subquery, conjuncts, every_node
 from lakeproof.sql.job_statements import JobStatement
 
 _NEGATED = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -49,14 +49,14 @@ def _comparable(other: Constant, kind: str) -> bool:
     return other.kind == kind or {other.kind.partition("(")[0], kind.partition("(")[0]} <= {"int", "decimal"}
 
 
-def partition_filter(made: JobStatement) -> Expression:
+def replaced_rows_filter(made: JobStatement) -> Expression:
     """The rows that INSERT OVERWRITE replaces."""
     return all_of(
         IsNull(name) if value.value is None else Compare(name, "=", value.value) for name, value in made.partition
     )
 
 
-def merge_filter(made: JobStatement, keys: dict[str, tuple[Value, ...]]) -> Expression:
+def merged_rows_filter(made: JobStatement, keys: dict[str, tuple[Value, ...]]) -> Expression:
     """The rows that a MERGE may touch. `keys`: for each target column that ON equates, the source's values."""
     if any(clause.when == "not matched by source" for clause in made.clauses):
         return ALWAYS
@@ -88,7 +88,7 @@ def read_filters(made: JobStatement, nodes: list[Node]) -> list[Expression]:
     found = [
         as_filter(node.query.where, node.query.relation)
         for top in nodes
-        for node in walk(top)
+        for node in every_node(top)
         if isinstance(node, Subquery) and node.query.table == made.table
     ]
     if made.source is not None and made.source.table == made.table:

@@ -15,7 +15,7 @@ from lakeproof.filters.expression import rebuilt
 from lakeproof.format import Row, Value
 from lakeproof.jobs.evaluating import Computed, Evaluator
 from lakeproof.jobs.first_tables.witnesses import Domain, Witnesses
-from lakeproof.sql.expressions import RUN, SOURCE, TARGET, Node, Subquery, Unknown, walk
+from lakeproof.sql.expressions import RUN, SOURCE, TARGET, Node, Subquery, Unknown, every_node
 from lakeproof.sql.job_statements import JobStatement, nodes_of
 
 TRUTHS: tuple[Value, ...] = (True, False, None)
@@ -197,7 +197,7 @@ class _Hider:
             tops.append(self.made.source.where)
         tops += [value for _, value in self.values() if not isinstance(value, Unknown)]
         for top in tops:
-            yield from (node for node in walk(top) if isinstance(node, Unknown))
+            yield from (node for node in every_node(top) if isinstance(node, Unknown))
 
     def values(self) -> Iterator[tuple[str, Node]]:
         """What is written to each column."""

@@ -13,7 +13,7 @@ from lakeproof.commit.change import Command, Isolation, Mode
 from lakeproof.commit.meaning import Effect
 from lakeproof.filters import ALWAYS, NEVER, Compare, Expression, IsNull, all_of, any_of, applied
 from lakeproof.format import PartitionField, Row, Value
-from lakeproof.jobs.conflict_filters import as_filter, equated, merge_filter, partition_filter, read_filters
+from lakeproof.jobs.conflict_filters import as_filter, equated, merged_rows_filter, read_filters, replaced_rows_filter
 from lakeproof.jobs.evaluating import Computed, Evaluator, aggregated
 from lakeproof.jobs.hidden import Columns, Hidden
 from lakeproof.sql.expressions import RUN, SOURCE, TARGET, Subquery, conjuncts
@@ -109,11 +109,11 @@ class StatementRun:
             case Command.METADATA_DELETE:
                 return ALWAYS
             case Command.OVERWRITE:
-                return partition_filter(made)
+                return replaced_rows_filter(made)
             case Command.OVERWRITE_PARTITIONS:
                 return self._written_partitions(rows)
             case Command.MERGE:
-                return merge_filter(made, self._keys(rows))
+                return merged_rows_filter(made, self._keys(rows))
         return as_filter(made.where, TARGET)
 
     def _partition(self, row: Row) -> tuple[Value, ...]:

@@ -13,7 +13,7 @@ from lakeproof.commit.policy import Policy
 from lakeproof.commit.writing import first_files, partition_of
 from lakeproof.filters import ALWAYS
 from lakeproof.format import PartitionField, Row, TableShape, TableState
-from lakeproof.jobs.conflict_filters import partition_filter
+from lakeproof.jobs.conflict_filters import replaced_rows_filter
 from lakeproof.jobs.hidden import TABLE
 from lakeproof.jobs.meaning import StatementRun
 from lakeproof.jobs.preparing import First, PreparedJobs, first_tables
@@ -93,8 +93,8 @@ def space_of(ready: PreparedJobs, policy: Policy, only: tuple[str, ...] | None =
 def _setup(ready: PreparedJobs) -> Setup:
     compacts = any(one.command is Command.REWRITE for job in ready.jobs.jobs for one in job.statements)
     return Setup(
-        shape=shape_of(ready),
-        commands=tuple(command for runs in commands_of(ready) for command in runs),
+        shape=model_shape(ready),
+        commands=tuple(command for runs in model_commands(ready) for command in runs),
         table=TableState(),
         isolation=Isolation.SERIALIZABLE,
         max_commands=1,
@@ -111,7 +111,7 @@ def beginnings(space: Space) -> Iterator[Beginning]:
         yield Beginning(space, first)
 
 
-def shape_of(ready: PreparedJobs) -> TableShape:
+def model_shape(ready: PreparedJobs) -> TableShape:
     """The shape of the model's table."""
     columns = ready.columns
     fields = [
@@ -123,14 +123,14 @@ def shape_of(ready: PreparedJobs) -> TableShape:
     return TableShape(columns.names, ((*first, *fields),), ready.jobs.tables[0].format_version)
 
 
-def commands_of(ready: PreparedJobs) -> list[list[RowCommand]]:
+def model_commands(ready: PreparedJobs) -> list[list[RowCommand]]:
     """The runs of each statement as commands of the model."""
     return [[_command(run, len(runs) > 1) for run in runs] for runs in ready.runs]
 
 
 def _command(run: StatementRun, several: bool) -> RowCommand:
     made = run.of.made
-    where = partition_filter(made) if made.command is Command.OVERWRITE else ALWAYS
+    where = replaced_rows_filter(made) if made.command is Command.OVERWRITE else ALWAYS
     where = run.of.columns.placed(where, made.table)
     text = " ".join(made.text.split())
     if several:

@@ -45,7 +45,7 @@ class PreparedJobs(NamedTuple):
     memories: dict[str, Any]  # by policy: what models of this file have computed already
 
 
-def prepared(jobs: Jobs) -> PreparedJobs:
+def prepare_jobs(jobs: Jobs) -> PreparedJobs:
     """The file, ready for models."""
     statements = [one for job in jobs.jobs for one in job.statements]
     witnesses = Witnesses(

@@ -13,7 +13,7 @@ from lakeproof.format import PartitionField, Row
 from lakeproof.jobs.first_tables.gaps import fresh
 from lakeproof.jobs.text import Job, JobsText, Statement
 from lakeproof.models.parameter_values import choice
-from lakeproof.sql import parse
+from lakeproof.sql import parse_statement
 from lakeproof.sql.expressions import Constant, Subquery
 from lakeproof.sql.job_statements import JobStatement, nodes_of
 from lakeproof.sql.kinds import kind_of
@@ -107,7 +107,7 @@ def read_jobs(text: JobsText) -> Jobs:
     return Jobs(text.name, tuple(tables.values()), policy, jobs, notes, left)
 
 
-def parts_of(jobs: Jobs) -> list[Jobs]:
+def independent_parts(jobs: Jobs) -> list[Jobs]:
     """The file in parts that have no table in common: what one does, the others cannot see."""
     groups: list[set[str]] = []
     for job in jobs.jobs:
@@ -221,7 +221,7 @@ def _property(properties: dict[str, str], name: str, default: str, choices: list
 
 def _parsed(statement: Statement, name: str) -> object:
     try:
-        return parse(statement.text)
+        return parse_statement(statement.text)
     except InvalidInput as error:
         raise InvalidInput(error.message, place=f"{name}:{statement.line}", hint=error.hint) from None
 

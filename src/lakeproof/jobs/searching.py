@@ -72,7 +72,7 @@ class Limits(NamedTuple):
     reductions: bool = True
 
 
-def searched(
+def search_first_tables(
     space: Space,
     limits: Limits,
     *,
@@ -149,7 +149,7 @@ def covered(
     for size in sizes:
         groups = sorted(set(combinations(names, size)))
         for number, group in enumerate(groups):
-            found = searched(space_of(ready, policy, group), limits, told=told)
+            found = search_first_tables(space_of(ready, policy, group), limits, told=told)
             total = _added(total, found)
             if found.violated is not None:
                 return Covered(total, tuple(said))

@@ -14,9 +14,9 @@ from time import monotonic, sleep
 from typing import Any
 
 from lakeproof.errors import CommitConflict, CommitRejected, InvalidInput
-from lakeproof.replay.scenario_runner import kind_of
+from lakeproof.replay.scenario_runner import command_kind
 from lakeproof.replay.sql_process import SqlProcess
-from lakeproof.replay.whole_commits import AgainstEngine, refused, require_whole_commits
+from lakeproof.replay.whole_commits import AgainstEngine, refusal_of, require_whole_commits
 from lakeproof.scenarios.against_model import DoesNotApply
 from lakeproof.scenarios.text import Scenario, ScenarioStep, StepAnswer
 from lakeproof.spark.lake import Lake
@@ -43,7 +43,7 @@ class AgainstIcebergSpark(AgainstEngine):
         self.held[step.actor] = self._start(step)
 
     def _start(self, step: ScenarioStep) -> tuple[Path | None, Future[Any] | str]:
-        kind = kind_of(self.scenario, step)
+        kind = command_kind(self.scenario, step)
         if kind == "INSERT":  # reads nothing: it may as well begin when it commits
             return None, self._named(step.text)
         if kind not in ("DELETE", "UPDATE", "INSERT SELECT"):
@@ -70,11 +70,11 @@ class AgainstIcebergSpark(AgainstEngine):
                 file.touch()
                 running.result(_SECONDS)
         except (CommitConflict, CommitRejected):
-            return refused(step)
+            return refusal_of(step)
         except InvalidInput as error:
             if "is not an ancestor of" not in error.message:
                 raise
-            return refused(step)  # its scan snapshot was expired: it cannot validate, and says so in this way
+            return refusal_of(step)  # its scan snapshot was expired: it cannot validate, and says so in this way
         return StepAnswer("ok")
 
     def _named(self, text: str) -> str:

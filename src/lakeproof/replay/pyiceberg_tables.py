@@ -17,8 +17,8 @@ from pyiceberg.table import Table, Transaction
 
 from lakeproof.format import Row
 from lakeproof.iceberg.predicates import from_filter
-from lakeproof.replay.scenario_runner import effect_on, kind_of, where_of
-from lakeproof.replay.whole_commits import AgainstEngine, refused, require_whole_commits
+from lakeproof.replay.scenario_runner import command_kind, effect_on, where_of
+from lakeproof.replay.whole_commits import AgainstEngine, refusal_of, require_whole_commits
 from lakeproof.scenarios.against_model import DoesNotApply
 from lakeproof.scenarios.text import Scenario, ScenarioStep, StepAnswer
 from lakeproof.spark.lake import Lake
@@ -45,7 +45,7 @@ class AgainstPyiceberg(AgainstEngine):
     def _stage(self, step: ScenarioStep) -> Transaction:
         table = self.lake.engine.catalog.load_table(tuple(self.full_name.split(".")))
         staged = table.transaction()
-        kind = kind_of(self.scenario, step)
+        kind = command_kind(self.scenario, step)
         if kind == "INSERT":
             staged.append(_arrow(table, effect_on(self.scenario, step, ()).added))
         elif kind == "DELETE":
@@ -86,7 +86,7 @@ class AgainstPyiceberg(AgainstEngine):
         try:
             staged.commit_transaction()
         except (CommitFailedException, ValidationException):
-            return refused(step)
+            return refusal_of(step)
         return StepAnswer("ok")
 
 

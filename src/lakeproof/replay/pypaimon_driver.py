@@ -33,7 +33,7 @@ def new_table(warehouse: str, options: dict[str, str]) -> Any:
     return catalog.get_table("default.t")
 
 
-def run(table: Any, commands: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def run_commands(table: Any, commands: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each writer's writes and commits in the order given; after each commit, what a read returns."""
     pending: dict[str, Any] = {}
     answers = []
@@ -83,7 +83,10 @@ def main() -> None:
     """Answer one request."""
     request = json.load(sys.stdin)
     table = new_table(request["warehouse"], request["options"])
-    answers = {"readings": run(table, request["commands"]), "judged": [judge(table, case) for case in request["cases"]]}
+    answers = {
+        "readings": run_commands(table, request["commands"]),
+        "judged": [judge(table, case) for case in request["cases"]],
+    }
     json.dump(answers, sys.stdout)
 
 

@@ -40,7 +40,7 @@ def python_of(folder: Path) -> Path | None:
     return python if probe.returncode == 0 else None
 
 
-def install(folder: Path) -> Path:
+def install_pypaimon(folder: Path) -> Path:
     """Build the environment; raises `InvalidInput` with pip's last line if the package cannot be had."""
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
@@ -64,7 +64,7 @@ def replay(commands: Sequence[Mapping[str, Any]], *, python: Path, warehouse: Pa
     return Replayed("pypaimon", not differences, tuple(differences), tuple(told["readings"]))
 
 
-def judged(cases: Sequence[Mapping[str, Any]], *, python: Path, warehouse: Path) -> list[str | None]:
+def ask_pypaimon(cases: Sequence[Mapping[str, Any]], *, python: Path, warehouse: Path) -> list[str | None]:
     """What pypaimon's conflict detection says to each change; `None`: it would commit it."""
     request = {"warehouse": str(warehouse), "options": {}, "commands": [], "cases": list(cases)}
     answers: list[str | None] = _ask(python, request)["judged"]
@@ -82,7 +82,7 @@ def _ask(python: Path, request: Mapping[str, Any]) -> Any:
 
 def main() -> None:
     """Build the environment beside the project."""
-    print(install(Path(sys.argv[1] if len(sys.argv) > 1 else ".venv-pypaimon")))
+    print(install_pypaimon(Path(sys.argv[1] if len(sys.argv) > 1 else ".venv-pypaimon")))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ from lakeproof.spark.jvm.spark_types import to_spark_schema
 from lakeproof.spark.lake import Lake
 from lakeproof.spark.row_level.new_rows import with_partitions
 from lakeproof.spark.statements.local_rows import local_rows
-from lakeproof.spark.writing.spark_write import described, new_folder, remove_folder
+from lakeproof.spark.writing.spark_write import new_folder, remove_folder, with_statistics
 from lakeproof.spark.writing.worker_write import driver_files
 
 _COMPACTION = re.compile(r"rewrite_data_files\s*\(\s*'[^']*'\s*\)", re.IGNORECASE)
@@ -217,7 +217,7 @@ class AgainstTables:
         kinds = spark.StructType([spark.StructField(field.name, field.dataType, True) for field in schema.fields])
         known = with_partitions(local_rows(self.lake.spark, rows, kinds), table, []).toArrow()
         names = known.column_names[len(schema.fields) :]
-        return described(table, driver_files(known, names, new_folder(table), table))
+        return with_statistics(table, driver_files(known, names, new_folder(table), table))
 
     @contextmanager
     def _in_space(self) -> Iterator[None]:
@@ -309,7 +309,7 @@ def effect_on(scenario: Scenario, step: ScenarioStep, rows: Sequence[Row]) -> Ef
     return effect(command_of(step.text, shape, scenario.table.dynamic_overwrite, place), rows, shape.columns)
 
 
-def kind_of(scenario: Scenario, step: ScenarioStep) -> str:
+def command_kind(scenario: Scenario, step: ScenarioStep) -> str:
     """The command of a `scan` line, in capitals."""
     shape, place = scenario.table.shape, f"{scenario.name}:{step.line}"
     return str(command_of(step.text, shape, scenario.table.dynamic_overwrite, place).command)

@@ -152,7 +152,7 @@ def opened(engine: str, catalog: Path, warehouse: str) -> tuple[SparkSession, Ca
     return ours, connect(ours, catalog=f"sqlite:///{catalog.absolute()}", warehouse=warehouse).sql
 
 
-def answered(sql: Callable[[str], DataFrame], request: dict[str, Any]) -> dict[str, Any]:
+def answer_request(sql: Callable[[str], DataFrame], request: dict[str, Any]) -> dict[str, Any]:
     """The rows of a statement, or the class and the words of what went wrong."""
     try:
         rows = sql(request["sql"])
@@ -190,7 +190,7 @@ def main() -> None:
     say({"ready": engine})
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for line in sys.stdin:
-            pool.submit(lambda request: say(answered(sql, request)), json.loads(line))
+            pool.submit(lambda request: say(answer_request(sql, request)), json.loads(line))
     spark.stop()
 
 

@@ -58,7 +58,7 @@ class AgainstEngine(AgainstTables):
         raise DoesNotApply(f"{self.engine} does not take the step '{step.verb}'")
 
 
-def refused(step: ScenarioStep) -> StepAnswer:
+def refusal_of(step: ScenarioStep) -> StepAnswer:
     """A commit that was not made, in the words that the text has for it."""
     expected = step.expected
     return expected if expected is not None and expected.word in ("conflict", "rejected") else StepAnswer("conflict")

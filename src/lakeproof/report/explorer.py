@@ -45,7 +45,7 @@ class Walk(TypedDict):
     broken: list[list[str]]
 
 
-def walk(model: Model, moves: list[int]) -> Walk:
+def take_choices(model: Model, moves: list[int]) -> Walk:
     """The walk that takes these choices, each a number among those open at its moment."""
     if len(moves) > MAX_STEPS:
         raise InvalidInput(f"a walk has at most {MAX_STEPS} steps", hint="take some back")
@@ -126,7 +126,7 @@ def server(model: Model, *, host: str = "127.0.0.1", port: int = 0, trace: Trace
     if host not in LOOPBACK:
         raise InvalidInput(f"the explorer listens on this machine only, not on {host}", hint="leave the host out")
     with blaming(model.name):
-        first = walk(model, moves_of(model, trace) if trace is not None else [])
+        first = take_choices(model, moves_of(model, trace) if trace is not None else [])
     page = html(_frame(model, first["view"]), walk=first["walk"]).encode()
     handler = type("Handler", (_Handler,), {"model": model, "page": page})
     try:
@@ -169,7 +169,7 @@ class _Handler(BaseHTTPRequestHandler):
             return 400, {"error": {"message": "a walk is numbers with dots between them"}}
         try:
             with blaming(self.model.name):
-                return 200, walk(self.model, [int(part) for part in moves.split(".") if part])
+                return 200, take_choices(self.model, [int(part) for part in moves.split(".") if part])
         except LakeproofError as error:
             return 400, {"error": {"message": str(error).splitlines()[0]}}
 

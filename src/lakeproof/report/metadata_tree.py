@@ -114,10 +114,12 @@ def _mark(now: Any, was: Any) -> Mark:
 def _snapshot(old: dict[str, Any], snapshot: dict[str, Any]) -> Box:
     number = snapshot["id"]
     mark: Mark = "" if number in by_id(old) else "new"
-    return _box(f"snapshot-{number}", f"snapshot {number}", "snapshot", about(snapshot), mark=mark, of=[number])
+    return _box(
+        f"snapshot-{number}", f"snapshot {number}", "snapshot", snapshot_facts(snapshot), mark=mark, of=[number]
+    )
 
 
-def about(snapshot: dict[str, Any]) -> list[BoxLine]:
+def snapshot_facts(snapshot: dict[str, Any]) -> list[BoxLine]:
     """What a snapshot is: operation, sequence number, who committed it."""
     said = (("{}", "operation"), ("sequence number {}", "sequence_number"), ("by {}", "committed_by"))
     return [_line(words.format(snapshot[key])) for words, key in said if snapshot.get(key) not in (None, "")]

@@ -15,7 +15,7 @@ LANES = ("#3b7de0", "#c0691a", "#158f84", "#8f5bea", "#cf3b86", "#648f1c", "#2b8
 CELL = "text-align:left;vertical-align:top;padding:2px 14px 2px 0"
 
 
-def install() -> None:
+def show_in_notebooks() -> None:
     """Let notebooks show verdicts and traces by themselves."""
     Verdict._repr_html_ = verdict_html  # type: ignore[attr-defined]
     Trace._repr_html_ = trace_html  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ from lakeproof.report.text import text_of
 from lakeproof.report.view import View, view_of
 
 
-def write(path: str | Path, what: Verdict | Trace | View) -> Path:
+def write_page(path: str | Path, what: Verdict | Trace | View) -> Path:
     """Write the page and give its path."""
     path = Path(path)
     path.write_text(html(what if isinstance(what, dict) else view_of(what)), encoding="utf-8")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypedDict
 
-from lakeproof.report.metadata_tree import BoxRow, Link, about, by_id, contents, head_of, levels_of, links_of
+from lakeproof.report.metadata_tree import BoxRow, Link, by_id, contents, head_of, levels_of, links_of, snapshot_facts
 from lakeproof.report.tree import Mark, News
 from lakeproof.report.words import in_words
 
@@ -99,7 +99,7 @@ def _news(what: str, before: str, after: str, tone: str = "") -> News:
 
 
 def _about(snapshot: dict[str, Any] | None) -> str:
-    return "" if snapshot is None else ", ".join(line["text"] for line in about(snapshot)) or "there"
+    return "" if snapshot is None else ", ".join(line["text"] for line in snapshot_facts(snapshot)) or "there"
 
 
 def _rows_in_words(rows: list[Any]) -> str:

@@ -115,7 +115,7 @@ def _of_verdict(verdict: Verdict) -> View:
     return {
         "title": _title(verdict) if first is None else first["title"],
         "tone": TONES[verdict.verdict],
-        "summary": [*([] if first is None else first["summary"]), searched(verdict), *bounded(verdict)],
+        "summary": [*([] if first is None else first["summary"]), summarize_search(verdict), *bounded(verdict)],
         "model": verdict.model,
         "facts": _facts(verdict),
         "parameters": _parameters(verdict.parameters),
@@ -262,7 +262,7 @@ def _title(verdict: Verdict) -> str:
     return words[verdict.verdict]
 
 
-def searched(verdict: Verdict) -> str:
+def summarize_search(verdict: Verdict) -> str:
     """How much was explored, in one sentence."""
     size = f"{counted(verdict.states, 'state')} in {duration(verdict.seconds)}"
     if verdict.seed is not None:

@@ -34,7 +34,7 @@ from lakeproof.commit.writing import new_file, partition_of, plan_of, rewritten,
 from lakeproof.errors import InvalidInput
 from lakeproof.format import DataFile, Row, Value
 from lakeproof.scenarios.commands import command_of
-from lakeproof.scenarios.file_calls import NamedFiles, asked
+from lakeproof.scenarios.file_calls import NamedFiles, checks_of_call
 from lakeproof.scenarios.history import History
 from lakeproof.scenarios.table_line import altered
 from lakeproof.scenarios.text import Scenario, ScenarioStep, StepAnswer
@@ -94,7 +94,9 @@ class AgainstChecks:
                 self._expire(int(step.text), place)
             case _ if step.call is not None:
                 change = self.named.change(step.call, place)
-                self.actors[step.actor] = Doing(change, asked(step.call), whole_history=step.call.from_snapshot is None)
+                self.actors[step.actor] = Doing(
+                    change, checks_of_call(step.call), whole_history=step.call.from_snapshot is None
+                )
             case _ if step.actor not in self.actors:
                 raise InvalidInput(f"{step.actor} has nothing to {step.verb}", place=place, hint="let it scan first")
             case "crash":
@@ -225,7 +227,7 @@ class AgainstChecks:
         if attempt.phase is Phase.UNKNOWN:
             return StepAnswer("unknown")
         answer = self.actors[actor].answer
-        return StepAnswer("already committed") if answer is None else worded(answer)
+        return StepAnswer("already committed") if answer is None else word_answer(answer)
 
     def apply(self, actor: str, answer: Answer | None) -> None:
         """Make the actor's change the head."""
@@ -307,7 +309,7 @@ class _Calls:
         """Nothing can be removed."""
 
 
-def worded(answer: Answer) -> StepAnswer:
+def word_answer(answer: Answer) -> StepAnswer:
     """An answer in a scenario's words."""
     if isinstance(answer, Refuse | RunAgain):
         return StepAnswer("conflict", answer.conflict.check, answer.conflict.snapshot)

@@ -14,7 +14,7 @@ from lakeproof.models.iceberg import Member, assembled
 from lakeproof.models.iceberg.calls import WriterCalls
 from lakeproof.models.iceberg.observing import expired
 from lakeproof.models.iceberg.world import COMMIT, COMPACTION, Op, Ready, Setup, Writer
-from lakeproof.scenarios.against_checks import worded
+from lakeproof.scenarios.against_checks import word_answer
 from lakeproof.scenarios.commands import command_of
 from lakeproof.scenarios.text import Scenario, ScenarioStep, StepAnswer
 
@@ -120,7 +120,7 @@ class AgainstModel:
         if calls.attempt.phase is Phase.UNKNOWN:
             outcome = StepAnswer("unknown")
         else:
-            outcome = StepAnswer("already committed") if calls.answer is None else worded(calls.answer)
+            outcome = StepAnswer("already committed") if calls.answer is None else word_answer(calls.answer)
         return outcome, self._take(actor, "validate", "look", "finish", "refuse")
 
     def _validate(self, actor: str) -> StepAnswer:

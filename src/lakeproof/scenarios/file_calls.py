@@ -117,6 +117,6 @@ class NamedFiles:
         return DeleteFile(name, _CONTENTS[found[2]], data.partition, data.spec_id, positions=((data.path, 1),))
 
 
-def asked(call: ApiCall) -> CheckList:
+def checks_of_call(call: ApiCall) -> CheckList:
     """The checks that a call asks."""
     return api_checks(call.verb, call.checks, exists=bool(call.exists), keeps_sequence_number=call.keep_sequence_number)

@@ -70,7 +70,7 @@ def policies_of(scenario: Scenario) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*scenario.policies, *(name for name, _ in scenario.differs))))
 
 
-def differences(scenario: Scenario, policy: Policy, make: MakeRunner) -> tuple[Difference, ...]:
+def find_differences(scenario: Scenario, policy: Policy, make: MakeRunner) -> tuple[Difference, ...]:
     """Where a run under this policy differs from the text."""
     runner = make(scenario, policy)
     lines = expected_under(scenario, policy.name)

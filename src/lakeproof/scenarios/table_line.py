@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lakeproof.commit import Isolation, Mode
 from lakeproof.errors import InvalidInput
-from lakeproof.filters.transforms import parsed
+from lakeproof.filters.transforms import name_and_width
 from lakeproof.format import PartitionField, PartitionSpec, TableShape
 
 
@@ -110,7 +110,7 @@ def _field(word: str, place: str) -> PartitionField:
     if not found:
         return PartitionField(word)
     try:
-        parsed(found[1])
+        name_and_width(found[1])
     except InvalidInput as error:
         raise InvalidInput(error.message, place=place, hint=error.hint) from None
     return PartitionField(found[2], found[1])

@@ -103,7 +103,7 @@ class Scenario(NamedTuple):
     policy_of: tuple[tuple[str, str], ...] = ()  # actor, the policy that it keeps whatever is tried
 
 
-def parse(text: str, *, name: str = "scenario") -> Scenario:
+def parse_scenario(text: str, *, name: str = "scenario") -> Scenario:
     """The scenario that the text describes."""
     reader = _Reader(name)
     for number, raw in enumerate(text.splitlines(), 1):

@@ -19,7 +19,7 @@ from lakeproof.search_on_spark.jobs import CutShort, JobFailed, TaskRunner
 from lakeproof.search_on_spark.looking_back import cycles, none_goes_round, predecessors
 from lakeproof.search_on_spark.partition import Partition, SearchPlan, World
 from lakeproof.search_on_spark.stable_hash import SteadyTables
-from lakeproof.search_on_spark.task import Answer, Source, Work, answer, prepare
+from lakeproof.search_on_spark.task import Answer, Source, Work, answer_task, prepare
 
 TRIES = 3  # of a level of which a partition is not done although the job ended well
 
@@ -103,7 +103,7 @@ class SparkSearch:
     def ask(self, level: int, question: Callable[[Partition], Any], look: Callable[[], str] = lambda: "") -> list[Any]:
         """Put a question to every partition."""
         work = Work(self.plan, self.source, uuid.uuid4().hex, level, question)
-        answers = self.jobs.run(partial(answer, work), self.plan.parts, look)
+        answers = self.jobs.run(partial(answer_task, work), self.plan.parts, look)
         self.folder.end_turns(level)
         return self.checked(answers)
 

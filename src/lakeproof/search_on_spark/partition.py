@@ -84,7 +84,7 @@ class Partition:
         self.judge.states(self, states, level)
         transitions, terminals = self.expand(states, self.sort_out, level=level)
         self.judge.moves(self, states, level)
-        self.level, self.ahead, away = level, united(self.home), united(self.away)
+        self.level, self.ahead, away = level, unite_states(self.home), unite_states(self.away)
         self.home, self.away = [], []
         visits = self.visits()
         visits[: len(before)] -= before
@@ -117,7 +117,7 @@ class Partition:
             for group in StatesReader(sender, self.packed).read(name)
         ]
         arrived = self.numbered(sent)
-        states, self.ahead = united([self.ahead, arrived]), NOTHING
+        states, self.ahead = unite_states([self.ahead, arrived]), NOTHING
         return states[: self.unvisited(states)].copy()
 
     def sort_out(self, out: U64, work: U64, parents: I64) -> None:
@@ -235,7 +235,7 @@ class Partition:
                 add_run(self.visited, SortedRun.of(states))
         self.whole = False
         self.expand(states, self.sort_out)
-        self.ahead, self.level = united(self.home), level
+        self.ahead, self.level = unite_states(self.home), level
         self.home, self.away = [], []
 
     def written(self, level: int) -> list[I64]:
@@ -285,7 +285,7 @@ class Partition:
         return Found(finding.depth, *self.world(finding.state), move, finding.by)
 
 
-def united(arrays: list[U64]) -> U64:
+def unite_states(arrays: list[U64]) -> U64:
     """All states of these arrays, sorted, each once."""
     states = np.concatenate([NOTHING, *arrays])
     states.sort()

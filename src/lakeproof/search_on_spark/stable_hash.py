@@ -17,7 +17,7 @@ from lakeproof.checker.tables import Tables
 from lakeproof.errors import ModelError
 
 
-def written(value: Any) -> bytes:
+def to_bytes(value: Any) -> bytes:
     """The value as bytes; equal values give equal bytes in every process.
 
     Different values may give equal bytes (an object of an unknown class counts by its class alone): that only puts
@@ -42,13 +42,13 @@ def _write(value: Any, parts: list[bytes]) -> None:
     elif value is None:
         parts.append(b"n")
     elif isinstance(value, frozenset | set):
-        parts += [b"{", *sorted(written(item) for item in value), b"}"]
+        parts += [b"{", *sorted(to_bytes(item) for item in value), b"}"]
     elif isinstance(value, enum.Enum):
         _write(value.name, parts)
     elif is_dataclass(value) and not isinstance(value, type):
         _write(tuple(getattr(value, item.name) for item in fields(value) if item.compare), parts)
     elif isinstance(value, Mapping):
-        parts += [b"{", *sorted(written(item) for item in value.items()), b"}"]
+        parts += [b"{", *sorted(to_bytes(item) for item in value.items()), b"}"]
     elif isinstance(value, FunctionType | type):
         _write((value.__module__, value.__qualname__), parts)
     elif isinstance(value, partial):
@@ -61,7 +61,7 @@ def _write(value: Any, parts: list[bytes]) -> None:
 
 def number_of(value: Any) -> int:
     """A number of 63 bits for the value, the same in every process."""
-    return int.from_bytes(hashlib.blake2b(written(value), digest_size=8).digest(), "big") >> 1
+    return int.from_bytes(hashlib.blake2b(to_bytes(value), digest_size=8).digest(), "big") >> 1
 
 
 class SteadyTables(Tables):
@@ -75,7 +75,7 @@ class SteadyTables(Tables):
         return known
 
     def _least(self, images: list[Any]) -> int:
-        texts = [written(image) for image in images]
+        texts = [to_bytes(image) for image in images]
         best = texts.index(min(texts))
         if any(text == texts[best] and image != images[best] for text, image in zip(texts, images, strict=True)):
             raise ModelError(f"model {self.model.name!r} renames values of a class that has no order")

@@ -71,7 +71,7 @@ def prepare(plan: SearchPlan, source: Source, task: int) -> Answer:
     return Answer(task)
 
 
-def answer(work: Work, task: int) -> Answer:
+def answer_task(work: Work, task: int) -> Answer:
     """Put the question to a partition that no other task of this job asks, best one that this worker remembers."""
     plan = work.plan
     _forget_other_searches(plan)

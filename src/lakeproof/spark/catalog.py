@@ -41,7 +41,7 @@ from lakeproof.spark.writing.writable import WritableTable
 SESSION_CATALOG = "spark_catalog"
 
 
-def install(engine: Engine) -> SessionCatalog:
+def install_catalog(engine: Engine) -> SessionCatalog:
     """The session asks Python for its tables from now on; a session that already does keeps one catalog."""
     gateway = engine.gateway
     manager = gateway.session.sessionState().catalogManager()

@@ -20,11 +20,11 @@ from lakeproof.iceberg.reading.planning import ScanPlan
 from lakeproof.iceberg.reading.planning import plan as planned
 from lakeproof.iceberg.tables.catalogs import DEFAULT_URI, DEFAULT_WAREHOUSE, open_catalog
 from lakeproof.iceberg.tables.metadata_views import view
-from lakeproof.spark.catalog import install
+from lakeproof.spark.catalog import install_catalog
 from lakeproof.spark.engine import AppendRows, Engine, Overwrite, OverwritePartitions, WriteMode
 from lakeproof.spark.hooks import hook, runner_of, spark_sql, unhook
 from lakeproof.spark.jvm import spark41
-from lakeproof.spark.jvm.failures import spoken
+from lakeproof.spark.jvm.failures import translate_spark_errors
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.jvm.session import build_session, made_ready
 from lakeproof.spark.names_in_force import names_mean
@@ -96,7 +96,7 @@ class Lake:
         return self._run(pieces[-1].text, args)
 
     def _run(self, text: str, args: Arguments | None) -> DataFrame:
-        with spoken(self._engine.gateway, text):
+        with translate_spark_errors(self._engine.gateway, text):
             connected = runner_of(self.spark)
             if connected is not None and connected.engine.catalog is self._engine.catalog:
                 return self._runner.run(text, args)
@@ -109,7 +109,7 @@ class Lake:
 
     def collect(self, rows: DataFrame) -> list[Any]:
         """The rows of a result; what goes wrong while they are computed is an error of ours too."""
-        with spoken(self._engine.gateway):
+        with translate_spark_errors(self._engine.gateway):
             return list(rows.collect())
 
     def table(self, name: str) -> LakeTable:
@@ -124,7 +124,7 @@ class Lake:
 
     def reconnect(self) -> None:
         """Plain `spark.sql` means this lake's tables from now on, whichever lake was connected since."""
-        install(self._engine)
+        install_catalog(self._engine)
         hook(self._runner)
 
     def close(self) -> None:
@@ -208,7 +208,7 @@ class LakeTable:
         return self._write(rows, Overwrite(chosen.filter), branch)
 
     def _chosen(self, table: Table, sql_predicate: str) -> Translation:
-        with spoken(self._engine.gateway, sql_predicate):
+        with translate_spark_errors(self._engine.gateway, sql_predicate):
             return filter_from_text(self._engine, table, sql_predicate)
 
     def overwrite_partitions(self, rows: DataFrame, *, branch: str = "main") -> int | None:
@@ -216,7 +216,7 @@ class LakeTable:
         return self._write(rows, OverwritePartitions(), branch)
 
     def _write(self, rows: DataFrame, mode: WriteMode, branch: str) -> int | None:
-        with spoken(self._engine.gateway):
+        with translate_spark_errors(self._engine.gateway):
             return self._engine.write(self._table(), rows, mode, branch=branch).snapshot_id
 
     @property

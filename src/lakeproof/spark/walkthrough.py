@@ -17,7 +17,7 @@ _DATA = ", ".join(column.split()[0] for column in COLUMNS.split(", ") if not col
 _ONE_DAY = "ss_sold_date_sk='0906245'"
 
 
-def run(lake: Lake, out: Console, *, name: str = "store_sales_out") -> None:
+def run_walkthrough(lake: Lake, out: Console, *, name: str = "store_sales_out") -> None:
     """Tell the walk-through on generated store sales: 30 files, 6 days, 2,109 rows."""
     with tempfile.TemporaryDirectory(prefix="store_sales_") as folder:
         _Telling(lake, out, name, write_store_sales(Path(folder))).tell()

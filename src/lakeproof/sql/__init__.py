@@ -1,6 +1,6 @@
 """SQL text → statement: the only folder that imports sqlglot, and free of Spark."""
 
 from lakeproof.sql.lexer import Piece, split
-from lakeproof.sql.parser import parse, parse_all
+from lakeproof.sql.parser import parse_all, parse_statement
 
-__all__ = ["Piece", "parse", "parse_all", "split"]
+__all__ = ["Piece", "parse_all", "parse_statement", "split"]

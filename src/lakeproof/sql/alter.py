@@ -23,7 +23,7 @@ from lakeproof.sql.statements import (
 )
 
 
-def alter(cursor: Cursor) -> Statement:
+def parse_alter(cursor: Cursor) -> Statement:
     """ALTER TABLE …; a form that only Spark's own tables know has no changes."""
     if not cursor.accept("alter", "table"):
         return Other(cursor.text)

@@ -6,7 +6,7 @@ from lakeproof.sql.cursor import Cursor
 from lakeproof.sql.statements import ColumnDefinition, CreateTable, Other, PartitionTransform, Statement
 
 
-def create(cursor: Cursor) -> Statement:
+def parse_create(cursor: Cursor) -> Statement:
     """CREATE [OR REPLACE] TABLE …; CREATE of anything else is Spark's."""
     replace = cursor.accept("create", "or", "replace") or cursor.accept("replace")
     if not replace:
@@ -18,7 +18,7 @@ def create(cursor: Cursor) -> Statement:
     if cursor.accept("like"):
         return Other(cursor.text)
     if cursor.peek().value == "(":
-        made = made._replace(columns=columns(cursor))
+        made = made._replace(columns=parse_columns(cursor))
     while not cursor.done:
         before = cursor.at
         made = _clause(cursor, made)
@@ -65,7 +65,7 @@ def _clause(cursor: Cursor, made: CreateTable) -> CreateTable:
     return made
 
 
-def columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
+def parse_columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
     """`(name type [NOT NULL] [COMMENT '…'], …)`."""
     cursor.expect_mark("(")
     found = [column(cursor)]

@@ -80,7 +80,7 @@ Node = Column | Constant | Call | Subquery | Unknown
 TRUE, FALSE, NULL = Constant(True, "boolean"), Constant(False, "boolean"), Constant(None, "null")
 
 
-def parts_of(node: Node) -> tuple[Node, ...]:
+def children_of(node: Node) -> tuple[Node, ...]:
     """The nodes right below this one."""
     match node:
         case Call(_, parts):
@@ -90,17 +90,17 @@ def parts_of(node: Node) -> tuple[Node, ...]:
     return ()
 
 
-def walk(node: Node) -> Iterator[Node]:
+def every_node(node: Node) -> Iterator[Node]:
     """This node and all below it."""
     yield node
-    for part in parts_of(node):
-        yield from walk(part)
+    for part in children_of(node):
+        yield from every_node(part)
 
 
 def columns_in(node: Node) -> tuple[Column, ...]:
     """The columns that a node looks at, those of its unknown parts too."""
     found: dict[Column, None] = {}
-    for one in walk(node):
+    for one in every_node(node):
         if isinstance(one, Column):
             found[one] = None
         elif isinstance(one, Unknown):

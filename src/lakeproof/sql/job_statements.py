@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lakeproof.commit.change import Command
-from lakeproof.sql.expressions import TRUE, Column, Constant, Node, walk
+from lakeproof.sql.expressions import TRUE, Column, Constant, Node, every_node
 
 
 @dataclass(frozen=True)
@@ -59,4 +59,4 @@ def nodes_of(made: JobStatement) -> list[Node]:
         tops += [made.source.where, *(value for row in made.source.rows for value in row)]
     for clause in made.clauses:
         tops += [clause.condition, *(value for _, value in clause.sets)]
-    return [node for top in tops for node in walk(top)]
+    return [node for top in tops for node in every_node(top)]

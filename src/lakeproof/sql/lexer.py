@@ -91,10 +91,10 @@ def split(text: str) -> list[Piece]:
 
 def error_at(text: str, offset: int, message: str, hint: str = "") -> InvalidInput:
     """An error whose place is marked below the line of text."""
-    return InvalidInput(message, place=marked(text, offset), hint=hint)
+    return InvalidInput(message, place=mark_place(text, offset), hint=hint)
 
 
-def marked(text: str, offset: int) -> str:
+def mark_place(text: str, offset: int) -> str:
     """`line 1, column 8` with the line and a mark below the place."""
     offset = min(offset, len(text))
     before = text[:offset]

@@ -10,7 +10,7 @@ from lakeproof.sql.expressions import NULL, Call, Constant, Node
 from lakeproof.sql.kinds import base, comparable, converted, kind_of
 
 
-def compared(operator: str, one: Node, other: Node) -> Node | None:
+def comparison_of(operator: str, one: Node, other: Node) -> Node | None:
     """A comparison whose sides have one kind, or `None` where SQL's cast is not known here."""
     if isinstance(other, Constant) and other.value is None:
         return Call("is null", (one,)) if operator == "<=>" else Constant(None, "boolean")
@@ -28,16 +28,16 @@ def compared(operator: str, one: Node, other: Node) -> Node | None:
     return Call(operator, (one, other)) if comparable(one.kind, other.kind) else None
 
 
-def literal(node: exp.Expr) -> Constant | None:
+def constant_of(node: exp.Expr) -> Constant | None:
     """The constant that a literal is, dates and timestamps too."""
     if isinstance(node, exp.Paren):
-        return literal(node.this)
+        return constant_of(node.this)
     if isinstance(node, exp.Null):
         return NULL
     if isinstance(node, exp.Boolean):
         return Constant(bool(node.this), "boolean")
     if isinstance(node, exp.Neg):
-        inner = literal(node.this)
+        inner = constant_of(node.this)
         value = inner.value if inner else None
         number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
         return Constant(-value, inner.kind) if inner and number else None  # type: ignore[operator]
@@ -59,7 +59,7 @@ def _number(text: str) -> Constant:
 
 
 def _cast(node: exp.Cast) -> Constant | None:
-    inner = literal(node.this)
+    inner = constant_of(node.this)
     kind = kind_of(node.to.sql(dialect="spark"))
     if inner is None or kind == "other":
         return None

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from lakeproof.sql.alter import alter
-from lakeproof.sql.create import create
+from lakeproof.sql.alter import parse_alter
+from lakeproof.sql.create import parse_create
 from lakeproof.sql.cursor import Cursor
 from lakeproof.sql.lexer import split, tokens_of
 from lakeproof.sql.statements import (
@@ -37,7 +37,7 @@ _BEFORE_NAME = frozenset(
 _QUERIES = ("select", "with", "values", "from", "table")
 
 
-def parse(text: str) -> Statement:
+def parse_statement(text: str) -> Statement:
     """The statement that the text asks for; a mistake that is seen here is an `InvalidInput` with the place marked."""
     pieces = split(text)
     body = pieces[0].text if len(pieces) == 1 else text.strip()
@@ -51,7 +51,7 @@ def parse(text: str) -> Statement:
 
 def parse_all(text: str) -> list[Statement]:
     """The statements of a text, in order."""
-    return [parse(piece.text) for piece in split(text)]
+    return [parse_statement(piece.text) for piece in split(text)]
 
 
 def target(text: str) -> str | None:
@@ -221,14 +221,14 @@ def _explain(cursor: Cursor) -> Statement:
 
 
 _READERS: dict[str, Callable[[Cursor], Statement]] = {
-    "create": create,
-    "replace": create,
+    "create": parse_create,
+    "replace": parse_create,
     "insert": _insert,
     "as": _as_of,
     "update": lambda cursor: RowLevel(cursor.text),
     "delete": lambda cursor: RowLevel(cursor.text),
     "merge": lambda cursor: RowLevel(cursor.text),
-    "alter": alter,
+    "alter": parse_alter,
     "drop": _drop,
     "truncate": _truncate,
     "describe": _describe,

@@ -37,12 +37,12 @@ def parsed_expression(text: str, *, place: str = "") -> exp.Expr:
     try:
         return sqlglot.parse_one(text, read="spark")
     except sqlglot.errors.ParseError as error:
-        raise InvalidInput(f"The SQL does not parse: {described(error)}", place=place) from None
+        raise InvalidInput(f"The SQL does not parse: {describe_parse_error(error)}", place=place) from None
     except sqlglot.errors.TokenError as error:  # a quote that is not closed
         raise InvalidInput(f"The SQL does not parse: {error.__cause__ or error}", place=place) from None
 
 
-def described(error: sqlglot.errors.ParseError) -> str:
+def describe_parse_error(error: sqlglot.errors.ParseError) -> str:
     """What the parser says, with the offending text marked."""
     if not error.errors:
         return str(error)

@@ -16,7 +16,7 @@ from lakeproof.errors import InvalidInput
 from lakeproof.sql.expressions import SOURCE, TARGET, Column, Constant, Node, Unknown
 from lakeproof.sql.job_statements import JobStatement, SourceRows, WhenClause, nodes_of
 from lakeproof.sql.kinds import comparable, converted
-from lakeproof.sql.literals import literal
+from lakeproof.sql.literals import constant_of
 from lakeproof.sql.predicates import parsed_expression
 from lakeproof.sql.resolving import Relation, Resolver
 
@@ -308,7 +308,7 @@ class _Reader:
         rows = []
         for one in values.expressions:
             given = one.expressions if isinstance(one, exp.Tuple) else [one.this if isinstance(one, exp.Paren) else one]
-            made = [literal(value) for value in given]
+            made = [constant_of(value) for value in given]
             if None in made:
                 raise InvalidInput(f"VALUES may hold literals only, not {one.sql(dialect='spark')}")
             rows.append(tuple(value for value in made if value is not None))
@@ -405,7 +405,7 @@ def _static_partition(node: exp.Expr | None) -> dict[str, Constant]:
     for one in node.expressions if node else ():
         if not isinstance(one, exp.EQ):
             raise InvalidInput("A partition without a value is not understood", hint="give every column a value")
-        value = literal(one.expression)
+        value = constant_of(one.expression)
         if value is None:
             raise InvalidInput(f"PARTITION ({one.sql(dialect='spark')}): the value must be a literal")
         found[one.this.name] = value

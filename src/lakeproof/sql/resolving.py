@@ -23,7 +23,7 @@ from lakeproof.sql.expressions import (
     Unknown,
 )
 from lakeproof.sql.kinds import base, comparable, converted
-from lakeproof.sql.literals import compared, literal
+from lakeproof.sql.literals import comparison_of, constant_of
 
 COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -128,7 +128,7 @@ class Resolver:
         one, other = self._typed(one, other), self._typed(other, one)
         if isinstance(one, Constant) and not isinstance(other, Constant):
             one, other, operator = other, one, FLIPPED[operator]
-        return compared(operator, one, other)
+        return comparison_of(operator, one, other)
 
     def _typed(self, one: Node, beside: Node) -> Node:
         """A source's column gets the kind of what it stands beside."""
@@ -148,7 +148,7 @@ class Resolver:
                 return None
             return Subquery("in", made, sought)
         options = [
-            compared("=", self._typed(sought, option), option)
+            comparison_of("=", self._typed(sought, option), option)
             for option in map(self.simple, node.expressions)
             if option
         ]
@@ -262,7 +262,7 @@ class Resolver:
                 return None
             kind = "int" if made.aggregates[0].startswith("count") else made.outputs[0].kind
             return Subquery("value", made, kind=kind)
-        return literal(node)
+        return constant_of(node)
 
     def value(self, node: exp.Expr, kind: str = "") -> Node:
         """A value to write: exact where it is simple, or a column and a number; else unknown."""
@@ -294,7 +294,7 @@ class Resolver:
             if left is None or right is None:
                 return None
             if type(node) in COMPARISONS:
-                return compared(name, left, right)
+                return comparison_of(name, left, right)
             return Call(name, (left, right), left.kind)
         if type(node) in _FUNCTIONS:
             inner = self.computed(node.this)

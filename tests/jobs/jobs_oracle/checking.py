@@ -8,8 +8,8 @@ from jobs_oracle.comparing import Answer, First
 from jobs_oracle.grammar import File
 from lakeproof.commit import POLICIES
 from lakeproof.jobs.model import Beginning
-from lakeproof.jobs.preparing import prepared
-from lakeproof.jobs.reading import parts_of, read_jobs
+from lakeproof.jobs.preparing import prepare_jobs
+from lakeproof.jobs.reading import independent_parts, read_jobs
 from lakeproof.jobs.searching import Clock, Limits, covered
 from lakeproof.jobs.text import taken_apart
 
@@ -22,8 +22,8 @@ def check(file: File, text: str, seconds: float = SECONDS) -> Answer:
     jobs = read_jobs(taken_apart(text, name="random.sql"))
     limits = Limits(Clock(seconds, time.process_time))
     why = list(jobs.open)
-    for part in parts_of(jobs):
-        ready = prepared(part)
+    for part in independent_parts(jobs):
+        ready = prepare_jobs(part)
         found = covered(ready, POLICIES[file.policy], limits).found
         if found.violated is not None:
             return Answer("violated", jobs.notes, _first(file, found.violated))

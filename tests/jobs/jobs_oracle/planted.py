@@ -86,8 +86,8 @@ def null_comparison(patch: pytest.MonkeyPatch) -> None:
         found = old(operator, one, other)
         return Constant(False, "boolean") if found == Constant(None, "boolean") else found
 
-    around(patch, literals, "compared", change)
-    patch.setattr(resolving, "compared", literals.compared)
+    around(patch, literals, "comparison_of", change)
+    patch.setattr(resolving, "comparison_of", literals.comparison_of)
 
 
 @planted
@@ -105,7 +105,7 @@ def not_of_null(patch: pytest.MonkeyPatch) -> None:
 @planted
 def less_or_equal(patch: pytest.MonkeyPatch) -> None:
     """<= is read as <."""
-    around(patch, resolving, "compared", lambda old, op, one, other: old("<" if op == "<=" else op, one, other))
+    around(patch, resolving, "comparison_of", lambda old, op, one, other: old("<" if op == "<=" else op, one, other))
 
 
 @planted
@@ -169,7 +169,7 @@ def by_source(patch: pytest.MonkeyPatch) -> None:
 def static_partition(patch: pytest.MonkeyPatch) -> None:
     """INSERT OVERWRITE of a partition replaces the whole table."""
     patch.setattr(meaning.StatementRun, "_replaced", lambda self, row, added: True)
-    patch.setattr(meaning, "partition_filter", lambda made: ALWAYS)
+    patch.setattr(meaning, "replaced_rows_filter", lambda made: ALWAYS)
 
 
 @planted

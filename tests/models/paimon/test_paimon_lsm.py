@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakeproof.models.paimon.bounds import Setup
-from lakeproof.models.paimon.lsm import compact_level, compact_unit, highest_sequence, read, universal_units
+from lakeproof.models.paimon.lsm import compact_level, compact_unit, highest_sequence, read_key, universal_units
 from lakeproof.models.paimon.parameters import setup_from
 from lakeproof.models.paimon.world import Bucket, LevelFile, Row, Vectors
 
@@ -24,23 +24,23 @@ def bucket(*files: tuple[int, int, tuple[Row, ...]], vectors: Vectors = ()) -> B
 
 
 def test_a_read_takes_the_highest_sequence_number_of_all_levels() -> None:
-    assert read(setup(), bucket((1, 1, (RED,)), (2, 0, (BLUE,))), "jack") == BLUE
-    assert read(setup(), bucket((1, 0, (RED,)), (2, 1, (BLUE,))), "jack") == BLUE
-    assert read(setup(), bucket((1, 0, (RED,))), "sarah") is None
+    assert read_key(setup(), bucket((1, 1, (RED,)), (2, 0, (BLUE,))), "jack") == BLUE
+    assert read_key(setup(), bucket((1, 0, (RED,)), (2, 1, (BLUE,))), "jack") == BLUE
+    assert read_key(setup(), bucket((1, 0, (RED,))), "sarah") is None
 
 
 def test_a_read_sees_deletes_and_vectors() -> None:
-    assert read(setup(), bucket((1, 0, (BLUE,)), (2, 0, (GONE,))), "jack") is None
+    assert read_key(setup(), bucket((1, 0, (BLUE,)), (2, 0, (GONE,))), "jack") is None
     marked = bucket((1, 1, (RED, SARAH)), vectors=((1, (0,)),))
-    assert read(setup(), marked, "jack") is None
-    assert read(setup(), marked, "sarah") == SARAH
-    assert read(setup(), marked, "jack", False) == RED
+    assert read_key(setup(), marked, "jack") is None
+    assert read_key(setup(), marked, "sarah") == SARAH
+    assert read_key(setup(), marked, "jack", False) == RED
 
 
 @pytest.mark.parametrize(("ties", "colour"), [("earlier-file", "red"), ("later-file", "blue")])
 def test_a_tie_of_sequence_numbers_goes_to_one_file(ties: str, colour: str) -> None:
     tied = bucket((1, 0, (RED,)), (2, 0, (BLUE._replace(sequence=0),)))
-    found = read(setup(sequence_ties=ties), tied, "jack")
+    found = read_key(setup(sequence_ties=ties), tied, "jack")
     assert found is not None
     assert found.col2 == colour
 

@@ -36,9 +36,7 @@ def test_two_compactors(switches: str, broken: set[str]) -> None:
         pytest.param("max-compactions=3", set(), id="three compactions are too few"),
         pytest.param("", DANGLING, id="three writes and four compactions dangle past the key-range check"),
         pytest.param("dv-index-check=true", set(), id="pypaimon's check refuses that history"),
-        pytest.param(
-            "dv-index-check=true num-keys=2", DANGLING, id="but not one with two keys", marks=pytest.mark.slow
-        ),
+        pytest.param("dv-index-check=true num-keys=2", DANGLING, id="but not one with two keys"),
         pytest.param("dv-conflict-check=true num-keys=2", set(), id="the data conflict check refuses both"),
         pytest.param("strict-mode=true num-keys=2", set(), id="so does strict mode"),
         pytest.param("num-compactors=1 num-keys=2", set(), id="one compactor is safe"),

@@ -9,8 +9,8 @@ import pytest
 from lakeproof.commit.policy_text import named_policy
 from lakeproof.replay.scenario_runner import AgainstTables, require_applicable
 from lakeproof.scenarios.against_model import DoesNotApply
-from lakeproof.scenarios.run import differences, policies_of
-from lakeproof.scenarios.text import Scenario, parse
+from lakeproof.scenarios.run import find_differences, policies_of
+from lakeproof.scenarios.text import Scenario, parse_scenario
 from lakeproof.spark.lake import Lake
 
 FOLDER = Path(__file__).resolve().parents[2] / "scenarios"
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "scenarios"
 def applicable() -> list[Scenario]:
     found = []
     for path in sorted(FOLDER.glob("*.txt")):
-        scenario = parse(path.read_text(encoding="utf-8"), name=path.stem)
+        scenario = parse_scenario(path.read_text(encoding="utf-8"), name=path.stem)
         try:
             require_applicable(scenario)
         except DoesNotApply:
@@ -54,7 +54,7 @@ def test_a_scenario_goes_on_real_tables_as_its_text_says(lake: Lake, scenario: S
         return made[0]
 
     try:
-        found = [str(one) for one in differences(scenario, named_policy(policy), make)]
+        found = [str(one) for one in find_differences(scenario, named_policy(policy), make)]
     finally:
         for runner in made:
             runner.close()

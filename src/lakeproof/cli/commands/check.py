@@ -11,13 +11,13 @@ from pathlib import Path
 from lakeproof.checker import Verdict, check, load_model, to_itf
 from lakeproof.cli.commands import check_jobs
 from lakeproof.cli.engines import add_engine_arguments, explored
-from lakeproof.cli.files import read, read_policy, write
+from lakeproof.cli.files import read_policy, read_text, write_text
 from lakeproof.cli.output import DONE, EXIT, console, print_json
 from lakeproof.commit import POLICIES
 from lakeproof.errors import InvalidInput
 from lakeproof.models.catalog import Subject, entry_of, with_told_traces
 from lakeproof.report import page
-from lakeproof.report.notebook import install
+from lakeproof.report.notebook import show_in_notebooks
 from lakeproof.report.terminal import print_verdict
 
 
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         flag = "--junit" if args.junit else "--sarif"
         raise InvalidInput("Only the check of a jobs file is reported to other programs", place=flag)
     subject = subject_of(args.model, parameters_of(args.set), args.policy, args.require)
-    text = read(args.model) if args.model.endswith(".py") else ""
+    text = read_text(args.model) if args.model.endswith(".py") else ""
     verdict = explored(args, subject.model, subject.source, version_of_model=text)
     verdict = with_told_traces(verdict, subject)
     write_files(args, subject, verdict)
@@ -71,11 +71,11 @@ def run(args: argparse.Namespace) -> int:
     return EXIT[verdict.verdict]
 
 
-def checked(name: str, policy: str | None, parameters: Mapping[str, str]) -> Verdict:
+def verdict_on(name: str, policy: str | None, parameters: Mapping[str, str]) -> Verdict:
     """The verdict on a model or a jobs file, its traces told."""
-    install()
+    show_in_notebooks()
     if name.endswith(".sql"):
-        return check_jobs.checked(name, policy, parameters)
+        return check_jobs.verdict_on_jobs(name, policy, parameters)
     subject = subject_of(name, parameters, policy)
     return with_told_traces(check(subject.model), subject)
 
@@ -110,16 +110,16 @@ def write_files(args: argparse.Namespace, subject: Subject, verdict: Verdict) ->
         print(f"no property is violated, so nothing was written to {wanted[0][1]}", file=sys.stderr)
     elif first is not None and first.trace is not None:
         if args.itf:
-            write(args.itf, to_itf(first.trace))
+            write_text(args.itf, to_itf(first.trace))
         if args.scenario:
             if subject.scenario is None:
                 raise InvalidInput(
                     "Only traces of the Iceberg model can be scenarios", place=f"--scenario {args.scenario}"
                 )
-            write(args.scenario, subject.scenario(first.trace, f"{first.name} is violated"))
+            write_text(args.scenario, subject.scenario(first.trace, f"{first.name} is violated"))
     if args.report:
         try:
-            page.write(args.report, verdict)
+            page.write_page(args.report, verdict)
         except OSError as error:
             raise InvalidInput(f"The page cannot be written: {error.strerror}", place=args.report) from None
 

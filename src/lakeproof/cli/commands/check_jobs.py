@@ -11,12 +11,12 @@ from rich.status import Status
 
 from lakeproof.checker import Verdict, to_itf
 from lakeproof.cli.engines import refuse_spark_options
-from lakeproof.cli.files import read, read_policy, write
+from lakeproof.cli.files import read_policy, read_text, write_text
 from lakeproof.cli.output import EXIT, console, print_json
 from lakeproof.cli.tool_reports import junit, sarif
 from lakeproof.errors import InvalidInput
 from lakeproof.jobs.advice import Pair, Proposal
-from lakeproof.jobs.answers import Listener, answered
+from lakeproof.jobs.answers import Listener, answer_jobs
 from lakeproof.jobs.reading import Jobs, read_jobs
 from lakeproof.jobs.searching import DEFAULT_SECONDS, Clock, Limits
 from lakeproof.jobs.text import taken_apart
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     errors = Console(stderr=True)
     with errors.status("searching") if errors.is_terminal and not args.json else _Silent() as status:
         shown = _Shown(console(), status, quiet=args.json, verbose=args.verbose)
-        verdict = answered(jobs, policy, limits=limits, listener=shown.listener(), advice=not args.first)
+        verdict = answer_jobs(jobs, policy, limits=limits, listener=shown.listener(), advice=not args.first)
     shown.end(verdict)
     _write_files(args, jobs, verdict)
     if args.json:
@@ -41,19 +41,19 @@ def run(args: argparse.Namespace) -> int:
     return EXIT[verdict.verdict]
 
 
-def checked(name: str, policy: str | None, parameters: Mapping[str, str]) -> Verdict:
+def verdict_on_jobs(name: str, policy: str | None, parameters: Mapping[str, str]) -> Verdict:
     """The verdict on a jobs file, for Python; `max_seconds` is the only parameter."""
     unknown = [key for key in parameters if key != "max-seconds"]
     if unknown:
         raise InvalidInput(f"A file of jobs has no parameter {unknown[0]}", hint="change the file")
     jobs = jobs_in(name)
     seconds = float(parameters.get("max-seconds", DEFAULT_SECONDS))
-    return answered(jobs, read_policy(policy or jobs.policy or "lakeproof"), limits=Limits(Clock(seconds)))
+    return answer_jobs(jobs, read_policy(policy or jobs.policy or "lakeproof"), limits=Limits(Clock(seconds)))
 
 
 def jobs_in(path: str) -> Jobs:
     """The jobs file of this path, understood."""
-    return read_jobs(taken_apart(read(path), name=path))
+    return read_jobs(taken_apart(read_text(path), name=path))
 
 
 def _refuse(args: argparse.Namespace) -> None:
@@ -103,7 +103,7 @@ class _Shown:
         else:
             print_story(self.out, verdict)
         self.say("")
-        for line in about(verdict):
+        for line in describe_exploration(verdict):
             self.say(line)
         for note in verdict.more["cautious"]:
             self.say(f"taken cautiously: {note}")
@@ -134,7 +134,7 @@ class _Shown:
                 self.say(note)
 
 
-def about(verdict: Verdict) -> list[str]:
+def describe_exploration(verdict: Verdict) -> list[str]:
     """What was explored, within which bounds."""
     more = verdict.more
     rows, tried = more["bounds"]["rows"], more["beginnings"]
@@ -150,14 +150,14 @@ def about(verdict: Verdict) -> list[str]:
 
 def _write_files(args: argparse.Namespace, jobs: Jobs, verdict: Verdict) -> None:
     if args.junit:
-        write(args.junit, junit(verdict, jobs.name))
+        write_text(args.junit, junit(verdict, jobs.name))
     if args.sarif:
-        write(args.sarif, sarif(verdict, jobs.name, {job.name: job.line for job in jobs.jobs}))
+        write_text(args.sarif, sarif(verdict, jobs.name, {job.name: job.line for job in jobs.jobs}))
     if args.itf and verdict.trace is not None:
-        write(args.itf, to_itf(verdict.trace))
+        write_text(args.itf, to_itf(verdict.trace))
     if args.report:
         try:
-            page.write(args.report, verdict)
+            page.write_page(args.report, verdict)
         except OSError as error:
             raise InvalidInput(f"The page cannot be written: {error.strerror}", place=args.report) from None
         if not args.json:

@@ -14,7 +14,7 @@ from lakeproof.commit import POLICIES, Policy
 from lakeproof.models.catalog import iceberg_subject, with_told_traces
 from lakeproof.report import page
 from lakeproof.scenarios.against_checks import AgainstChecks
-from lakeproof.scenarios.text import Scenario, ScenarioStep, parse
+from lakeproof.scenarios.text import Scenario, ScenarioStep, parse_scenario
 from lakeproof.spark import lake, walkthrough
 from lakeproof.spark.jvm.session import build_session
 
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     """Run every part and end with the path of the page."""
     out, folder = console(), Path(args.out)
     folder.mkdir(parents=True, exist_ok=True)
-    table(out, folder)
+    show_table(out, folder)
     rules(out)
     found = proof(out, folder)
     out.print()
@@ -47,13 +47,13 @@ def run(args: argparse.Namespace) -> int:
     return DONE
 
 
-def table(out: Console, folder: Path) -> None:
+def show_table(out: Console, folder: Path) -> None:
     """A managed table on a real Spark: inserts make snapshots, scans are pruned, the past is kept."""
     home = folder.resolve()
     warehouse = str(home / "tables")
     connected = lake.connect(build_session(warehouse, quick=True), f"sqlite:///{home}/catalog.db", warehouse)
     try:
-        walkthrough.run(connected, out)
+        walkthrough.run_walkthrough(connected, out)
     finally:
         connected.spark.stop()
     out.print()
@@ -63,7 +63,7 @@ def rules(out: Console) -> None:
     """Two commits put before two policies, in words."""
     out.print(Rule("Two commits, two policies", align="left"))
     out.print("A table holds one row: jack red A. Two writers read it at the same time; then both commit.\n")
-    scenario = parse(UNDELETE, name="demo")
+    scenario = parse_scenario(UNDELETE, name="demo")
     for name in ("iceberg-spark", "lakeproof"):
         policy = POLICIES[name]
         out.print(f"[bold]{name}[/bold]  {policy.title}")
@@ -85,11 +85,11 @@ def commits(scenario: Scenario, policy: Policy) -> list[str]:
             said[step.actor] = step.text
             continue
         seen = "; ".join(" ".join(map(str, row)) for row in runner.rows()) or "no row"
-        lines.append(f"{said[step.actor]:55} {worded(step, str(outcome)):38} a reader sees {seen}")
+        lines.append(f"{said[step.actor]:55} {word_outcome(step, str(outcome)):38} a reader sees {seen}")
     return lines
 
 
-def worded(step: ScenarioStep, outcome: str) -> str:
+def word_outcome(step: ScenarioStep, outcome: str) -> str:
     """An outcome for people."""
     return {"ok": "commits", "ok re-run": "runs again from the head, commits"}.get(outcome, outcome)
 
@@ -112,5 +112,5 @@ def proof(out: Console, folder: Path) -> Path:
         for number, step in enumerate(verdict.trace.steps, 1):
             out.print(f"  {number:2}  {step.caption}", markup=False)
         out.print()
-        page.write(path, verdict)
+        page.write_page(path, verdict)
     return path

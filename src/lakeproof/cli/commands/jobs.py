@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from lakeproof.cli.files import read, write
+from lakeproof.cli.files import read_text, write_text
 from lakeproof.cli.output import DONE, print_json
 from lakeproof.errors import InvalidInput
 from lakeproof.jobs.from_dbt import incremental_models, jobs_text
@@ -26,12 +26,12 @@ def run(args: argparse.Namespace) -> int:
     if args.runs < 1:
         raise InvalidInput("--runs must be at least 1", place=f"--runs {args.runs}")
     try:
-        manifest = json.loads(read(args.manifest))
+        manifest = json.loads(read_text(args.manifest))
     except json.JSONDecodeError as error:
         raise InvalidInput(f"The manifest is not JSON: {error.msg}", place=f"{args.manifest}:{error.lineno}") from None
     text = jobs_text(manifest, runs=args.runs, place=args.manifest)
     if args.output:
-        write(args.output, text)
+        write_text(args.output, text)
     if args.json:
         models = incremental_models(manifest, place=args.manifest)
         print_json({"models": [model.name for model in models], "file": args.output, "text": text})

@@ -40,13 +40,13 @@ def show(policy: str, found: list[Cell]) -> None:
     out.print("Four marks per cell: same row, same file, same partition, apart. '·': has no meaning.\n")
     for mode, isolation in dict.fromkeys((cell.mode, cell.isolation) for cell in found):
         out.print(f"{mode}, {isolation}")
-        out.print(table(mode, isolation, found))
+        out.print(matrix_table(mode, isolation, found))
         out.print()
     counted = Counter(cell.outcome for cell in found)
     out.print(", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in counted.most_common()))
 
 
-def table(mode: str, isolation: str, found: list[Cell]) -> Table:
+def matrix_table(mode: str, isolation: str, found: list[Cell]) -> Table:
     """One mode and isolation."""
     by_key = {(c.first, c.second, c.rows): c for c in found if (c.mode, c.isolation) == (mode, isolation)}
     made = Table("first \\ second", *KINDS)

@@ -18,8 +18,8 @@ from lakeproof.models.iceberg import configured
 from lakeproof.models.scenario_text import scenario_text
 from lakeproof.replay.replaying import IMPLEMENTATIONS, replaying
 from lakeproof.scenarios.against_model import DoesNotApply
-from lakeproof.scenarios.run import Difference, differences, expected_under
-from lakeproof.scenarios.text import Line, Rows, Scenario, Seen, parse
+from lakeproof.scenarios.run import Difference, expected_under, find_differences
+from lakeproof.scenarios.text import Line, Rows, Scenario, Seen, parse_scenario
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     scenario = trace_at(Path(args.trace))
     policy = read_policy(args.policy if args.on == "lakeproof" else args.on)  # another engine has its own
     try:
-        found = replayed(scenario, policy, args)
+        found = replay_scenario(scenario, policy, args)
         result: dict[str, Any] = {
             "on": args.on,
             "applies": True,
@@ -55,10 +55,10 @@ def run(args: argparse.Namespace) -> int:
     return UNKNOWN if not result["applies"] else DONE if result["agrees"] else DIFFERS
 
 
-def replayed(scenario: Scenario, policy: Policy, args: argparse.Namespace) -> tuple[Difference, ...]:
+def replay_scenario(scenario: Scenario, policy: Policy, args: argparse.Namespace) -> tuple[Difference, ...]:
     """Where the implementation does not do what the trace says."""
     with replaying(args.on, args.catalog, args.warehouse, keep=args.keep) as make:
-        return differences(scenario, policy, make)
+        return find_differences(scenario, policy, make)
 
 
 def trace_at(path: Path) -> Scenario:
@@ -70,7 +70,7 @@ def trace_at(path: Path) -> Scenario:
     except UnicodeDecodeError:
         raise InvalidInput("The trace is not text in UTF-8", place=str(path)) from None
     if not text.lstrip().startswith("{"):
-        return parse(text, name=str(path))
+        return parse_scenario(text, name=str(path))
     try:
         trace = from_itf(text)
     except InvalidInput as error:
@@ -81,7 +81,7 @@ def trace_at(path: Path) -> Scenario:
         raise InvalidInput("Only a trace of the Iceberg model can be replayed here", place=str(path), hint=hint)
     given = {name: str(value) for name, value in trace.parameters.items() if name != "policy"}
     config = configured(given, named_policy(str(trace.parameters.get("policy", "lakeproof"))))
-    return parse(scenario_text(config, trace, "replayed"), name=str(path))
+    return parse_scenario(scenario_text(config, trace, "replayed"), name=str(path))
 
 
 def show(result: dict[str, Any], scenario: Scenario, policy: str) -> None:
@@ -96,10 +96,10 @@ def show(result: dict[str, Any], scenario: Scenario, policy: str) -> None:
     for line in expected_under(scenario, policy):
         found = other.get(line.line)
         said = f"{found['got']}    ← the trace says {found['expected']}" if found else None
-        out.print(f"  {told(line, said)}", markup=False)
+        out.print(f"  {tell_line(line, said)}", markup=False)
 
 
-def told(line: Line, said: str | None = None) -> str:
+def tell_line(line: Line, said: str | None = None) -> str:
     """A line of a scenario; `said` is what came of it, if not what it says itself."""
     if isinstance(line, Rows):
         rows = "; ".join(" ".join(map(str, row)) for row in line.rows) or "none"

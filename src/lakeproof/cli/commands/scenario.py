@@ -12,8 +12,8 @@ from lakeproof.commit.policy_text import named_policy
 from lakeproof.errors import InvalidInput
 from lakeproof.scenarios.against_checks import AgainstChecks
 from lakeproof.scenarios.against_model import AgainstModel, DoesNotApply
-from lakeproof.scenarios.run import MakeRunner, differences, policies_of
-from lakeproof.scenarios.text import Scenario, parse
+from lakeproof.scenarios.run import MakeRunner, find_differences, policies_of
+from lakeproof.scenarios.text import Scenario, parse_scenario
 
 WAYS = ("checks", "model", "real")
 
@@ -27,14 +27,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run every file; exit 1 where a run differs from the text."""
-    scenarios = [read(Path(name)) for name in args.files]
+    scenarios = [read_scenario(Path(name)) for name in args.files]
     if args.real:
         from lakeproof.cli.real_tables import on_real_tables  # only this needs Spark
 
         with on_real_tables() as real:
-            results = [result_of(scenario, real) for scenario in scenarios]
+            results = [scenario_result(scenario, real) for scenario in scenarios]
     else:
-        results = [result_of(scenario) for scenario in scenarios]
+        results = [scenario_result(scenario) for scenario in scenarios]
     if args.json:
         print_json(results)
     else:
@@ -42,17 +42,17 @@ def run(args: argparse.Namespace) -> int:
     return DONE if all(result["agree"] for result in results) else DIFFERS
 
 
-def read(path: Path) -> Scenario:
+def read_scenario(path: Path) -> Scenario:
     """A scenario file, parsed."""
     try:
-        return parse(path.read_text(encoding="utf-8"), name=str(path))
+        return parse_scenario(path.read_text(encoding="utf-8"), name=str(path))
     except OSError as error:
         raise InvalidInput(f"The scenario cannot be read: {error.strerror}", place=str(path)) from None
     except UnicodeDecodeError:
         raise InvalidInput("The scenario is not text in UTF-8", place=str(path)) from None
 
 
-def result_of(scenario: Scenario, real: MakeRunner | None = None) -> dict[str, Any]:
+def scenario_result(scenario: Scenario, real: MakeRunner | None = None) -> dict[str, Any]:
     """What each way of running the scenario says; `null` where it does not apply."""
     found: dict[str, str | None] = {"checks": outcome(scenario, AgainstChecks), "model": None, "real": None}
     with suppress(DoesNotApply):
@@ -66,7 +66,7 @@ def result_of(scenario: Scenario, real: MakeRunner | None = None) -> dict[str, A
 
 def outcome(scenario: Scenario, make: MakeRunner) -> str:
     """'agrees', or the differences in words."""
-    found = [str(one) for name in policies_of(scenario) for one in differences(scenario, named_policy(name), make)]
+    found = [str(one) for name in policies_of(scenario) for one in find_differences(scenario, named_policy(name), make)]
     return "; ".join(found) or "agrees"
 
 

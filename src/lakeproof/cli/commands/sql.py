@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from lakeproof.cli.output import DONE, console, print_json
-from lakeproof.cli.prompt import SHOWN_ROWS, prompt, show
+from lakeproof.cli.prompt import SHOWN_ROWS, draw_result, prompt
 from lakeproof.commit import Conflict
 from lakeproof.commit.explain import because
 from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.iceberg.tables.catalogs import DEFAULT_URI, DEFAULT_WAREHOUSE
 from lakeproof.spark.jvm.session import build_session
 from lakeproof.spark.lake import Lake, connect
-from lakeproof.spark.statements.results import result_of
+from lakeproof.spark.statements.results import run_for_result
 from lakeproof.sql import split
 
 
@@ -72,7 +72,7 @@ def _json(lake: Lake, pieces: Sequence[str]) -> int:
     code = DONE
     for text in pieces:
         try:
-            found = result_of(lake, text)
+            found = run_for_result(lake, text)
             entries.append({"statement": text, "columns": list(found.columns), "rows": found.rows})
         except LakeproofError as error:
             entries.append({"statement": text, "error": _described(error)})
@@ -85,7 +85,7 @@ def _json(lake: Lake, pieces: Sequence[str]) -> int:
 def _shown(lake: Lake, pieces: Sequence[str]) -> int:
     out = console()
     for text in pieces:
-        show(out, result_of(lake, text, at_most=SHOWN_ROWS))
+        draw_result(out, run_for_result(lake, text, at_most=SHOWN_ROWS))
     return DONE
 
 

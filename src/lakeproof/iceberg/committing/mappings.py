@@ -8,7 +8,7 @@ from pyiceberg.io import FileIO
 from pyiceberg.table import Table
 
 from lakeproof.format import Move, RowMapping
-from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.reading.lru import Recent
 
 _recent: Recent[RowMapping] = Recent(64)
@@ -40,7 +40,7 @@ def write_mapping(table: Table, mapping: RowMapping, snapshot_id: int) -> str:
         }
         for move in mapping
     ]
-    with spoken(f"file {path}"), table.io.new_output(path).create(overwrite=True) as stream:
+    with translate_errors(f"file {path}"), table.io.new_output(path).create(overwrite=True) as stream:
         pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), stream, compression="zstd")
     return path
 
@@ -51,7 +51,7 @@ def read_mapping(io: FileIO, path: str) -> RowMapping:
 
 
 def _read(io: FileIO, path: str) -> RowMapping:
-    with spoken(f"file {path}"), io.new_input(path).open() as stream:
+    with translate_errors(f"file {path}"), io.new_input(path).open() as stream:
         table = pq.read_table(pa.BufferReader(stream.read()), partitioning=None)
     return tuple(
         Move(row["old_file"], int.from_bytes(row["rows"], "little"), row["new_file"], row["start"])

@@ -15,7 +15,7 @@ from pyiceberg.table.update import AssertTableUUID, TableRequirement, TableUpdat
 from lakeproof.errors import CommitRejected, InvalidInput, Unavailable
 from lakeproof.iceberg.committing.patience import Patience
 from lakeproof.iceberg.committing.pointer import refreshed
-from lakeproof.iceberg.failures import database_was_busy, spoken, swapping
+from lakeproof.iceberg.failures import database_was_busy, swapping, translate_errors
 
 T = TypeVar("T")
 Requirement = TableRequirement | ValidatableTableRequirement
@@ -64,7 +64,7 @@ def until_swapped(place: str, properties: Mapping[str, str], change: Callable[[]
     patience = Patience(properties)
     while True:
         try:
-            with spoken(place):
+            with translate_errors(place):
                 return change()
         except (CommitRejected, Unavailable) as error:
             if isinstance(error, Unavailable) and not database_was_busy(error.__cause__ or error):

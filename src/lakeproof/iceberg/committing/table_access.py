@@ -35,7 +35,7 @@ from lakeproof.iceberg.committing.produce import Producer
 from lakeproof.iceberg.committing.summary import RETRIES, own_snapshot
 from lakeproof.iceberg.committing.values import data_file_value, shape_of
 from lakeproof.iceberg.committing.window import load_window, unseen_snapshots, with_rows
-from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache, shared_cache
 from lakeproof.iceberg.upkeep.reachable import own_files
 
@@ -84,7 +84,7 @@ class TableAccess:
     def refresh(self) -> None:
         """Load the newest metadata and the head of the branch."""
         place, before = f"table {self.name}", self.head_id
-        with spoken(place):
+        with translate_errors(place):
             newest = refreshed(self.table)
             if newest.metadata.table_uuid != self.table.metadata.table_uuid:
                 raise InvalidInput("the table was dropped and made anew meanwhile", place=place)
@@ -98,7 +98,7 @@ class TableAccess:
     def seen(self, checks: CheckList) -> SeenHead:
         """The unseen snapshots and what else the checks ask for; a window that was expired meanwhile has a hole."""
         change = self.change
-        with spoken(f"table {self.name}"):
+        with translate_errors(f"table {self.name}"):
             found = unseen_snapshots(self.table, scan_snapshot=change.scan_snapshot, head_snapshot=self.head_id)
             self.shape, missing = shape_of(self.table), found.missing
             columns = columns_of(change.conflict_filter)
@@ -127,7 +127,7 @@ class TableAccess:
         """Write a new try; `written` hears when its manifests are there, before the request is made ready."""
         mine = _Try(Producer(self.table, self.cache), [], [])
         self.tries.append(mine)
-        with spoken(f"table {self.name}"):
+        with translate_errors(f"table {self.name}"):
             snapshot = self.produced(answer, mine.producer, mine.others)
             written(METADATA_WRITTEN)
             mine.staged.append(stage(self.table, snapshot, self.branch, self.head_id, mine.others))
@@ -145,7 +145,7 @@ class TableAccess:
 
     def has_moved(self) -> bool:
         """Whether the catalog points to other metadata by now."""
-        with spoken(f"table {self.name}"):
+        with translate_errors(f"table {self.name}"):
             return bool(refreshed(self.table).metadata_location != self.table.metadata_location)
 
     def _own(self) -> Snapshot | None:

@@ -106,7 +106,7 @@ class _Bounds(Masks):
         known = self.segment.bound(kind, field.field_id, field.field_type)
         if known is None:
             return self.all(False)
-        mask = compared(known.values, operator, _comparable(value, field))
+        mask = compare_bounds(known.values, operator, _comparable(value, field))
         if isinstance(known.values, np.ndarray) and known.values.dtype.kind == "f":
             mask = mask & ~np.isnan(known.values)
         return where_known(mask, known)
@@ -161,7 +161,7 @@ class _Bounds(Masks):
             ends = [self.segment.bound(kind, field.field_id, field.field_type) for kind in ("lo", "hi")]
             if all(end is not None for end in ends):
                 wanted = _comparable(value, field)
-                same = [where_known(compared(end.values, "=", wanted), end) for end in ends if end is not None]
+                same = [where_known(compare_bounds(end.values, "=", wanted), end) for end in ends if end is not None]
                 return same[0] & same[1]
         return self.all(False)
 
@@ -172,7 +172,7 @@ class _Bounds(Masks):
         mask, prefix = ~self._only("nc", field.field_id), _comparable(literal.value, field)
         for kind, operator in (("lo", ">"), ("hi", "<")):
             if (known := self._heads(kind, field, len(literal.value))) is not None:
-                mask &= ~where_known(compared(known.values, operator, prefix), known)
+                mask &= ~where_known(compare_bounds(known.values, operator, prefix), known)
         return mask
 
     def visit_not_starts_with(self, term: BoundTerm, literal: LiteralOf[Any]) -> Mask:
@@ -181,7 +181,9 @@ class _Bounds(Masks):
         if low is None or high is None:
             return self.all(True)
         prefix = _comparable(literal.value, field)
-        every = where_known(compared(low.values, "=", prefix) & compared(high.values, "=", prefix), low, high)
+        every = where_known(
+            compare_bounds(low.values, "=", prefix) & compare_bounds(high.values, "=", prefix), low, high
+        )
         return ~every | self._nulls_count_as_other(field.field_id)
 
     def _nulls_count_as_other(self, field_id: int) -> Mask:
@@ -212,7 +214,7 @@ def _comparable(value: Any, field: NestedField) -> Any:
     return value.bytes if hasattr(value, "bytes") else value
 
 
-def compared(values: Any, operator: str, value: Any) -> Mask:
+def compare_bounds(values: Any, operator: str, value: Any) -> Mask:
     """The files whose typed bound stands in this order to the value; never one without a bound of bytes."""
     if isinstance(values, np.ndarray):
         return np.asarray(NUMPY[operator](values, value), dtype=bool)

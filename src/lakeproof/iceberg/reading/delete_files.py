@@ -21,7 +21,7 @@ from pyiceberg.table.puffin import PuffinFile
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType
 
-from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.reading.lru import Recent
 
 PATH_FIELD, POSITION_FIELD = 2147483546, 2147483545
@@ -52,7 +52,7 @@ def write_position_deletes(
     content = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_arrays([names, pa.array(rows)], schema=SCHEMA), content, **_AS_WRITTEN)
     data = content.getvalue()
-    with spoken(f"file {target}"), table.io.new_output(target).create() as stream:
+    with translate_errors(f"file {target}"), table.io.new_output(target).create() as stream:
         stream.write(data)
     _recent_positions.get(target, lambda: {path: rows})
     ends = [to_bytes(LongType(), int(row)) for row in (rows[0], rows[-1])]
@@ -88,7 +88,7 @@ def deleted_positions(table: Table, delete_files: pa.Table) -> dict[str, Positio
 
 def read_positions(io: FileIO, path: str, file_format: str) -> dict[str, Positions]:
     """The positions that one delete file names, by data file."""
-    with spoken(f"file {path}"):
+    with translate_errors(f"file {path}"):
         # Every validation of a commit window asks for the same few.
         return _recent_positions.get(path, lambda: _positions_at(io, path, file_format.upper()))
 
@@ -123,7 +123,7 @@ def grouped(paths: pa.ChunkedArray, positions: pa.ChunkedArray) -> dict[str, Pos
 
 def read_equality_deletes(table: Table, path: str, equality_ids: Iterable[int]) -> pa.Table:
     """The deleted values of an equality delete file: a column per equality field, named as the schema names it now."""
-    with spoken(f"file {path}"), table.io.new_input(path).open() as stream:
+    with translate_errors(f"file {path}"), table.io.new_input(path).open() as stream:
         found = pq.read_table(pa.BufferReader(stream.read()), partitioning=None)
     wanted = list(equality_ids)
     by_id = {int((field.metadata or {}).get(b"PARQUET:field_id", b"-1")): field.name for field in found.schema}

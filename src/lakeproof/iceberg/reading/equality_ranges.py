@@ -13,7 +13,7 @@ import numpy as np
 from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField
 
-from lakeproof.iceberg.reading.bounds_pruning import compared, where_known
+from lakeproof.iceberg.reading.bounds_pruning import compare_bounds, where_known
 from lakeproof.iceberg.reading.segments import Mask, Picked, Segment
 
 
@@ -68,7 +68,7 @@ def _cannot_hold(segment: Segment, field: NestedField, named: Named) -> Mask:
     for kind, sign, end in (("hi", "<", named.lower), ("lo", ">", named.upper)):
         known = segment.bound(kind, field.field_id, field.field_type)
         if known is not None and named.lower is not None and named.upper is not None:
-            apart |= where_known(compared(known.values, sign, end), known)
+            apart |= where_known(compare_bounds(known.values, sign, end), known)
     if named.nans and str(field.field_type) in ("float", "double"):
         nans = segment.counts("nan", field.field_id)
         apart &= np.zeros(segment.rows, bool) if nans is None else where_known(nans.values == 0, nans)

@@ -18,7 +18,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.predicates import TRUE
 from lakeproof.iceberg.reading.bounds_pruning import may_match
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache, manifests_of, shared_cache
@@ -92,7 +92,7 @@ def plan(
     snapshot = _snapshot(table, snapshot_id, place)
     schema = table.schema() if snapshot_id is None or snapshot is None else _schema_at(table, snapshot)
     inferred = infer(row_filter, table_dependencies(table), schema)
-    with spoken(place):
+    with translate_errors(place):
         wanted = And(row_filter, inferred)
         planner = _Planner(table, schema, wanted, case_sensitive, cache or shared_cache(), as_pyiceberg)
         manifests = manifests_of(table.io, snapshot)

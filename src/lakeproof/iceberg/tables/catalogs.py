@@ -15,7 +15,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from lakeproof.errors import InvalidInput, Unavailable, hide_secrets
-from lakeproof.iceberg.failures import database_was_busy, spoken
+from lakeproof.iceberg.failures import database_was_busy, translate_errors
 
 CATALOG_NAME = "lakeproof"
 NAMESPACE = "default"
@@ -60,7 +60,7 @@ def warehouse_location(warehouse: str) -> str:
     place = f"warehouse {warehouse}"
     if "#" in str(folder) or "?" in str(folder):
         raise InvalidInput("a warehouse folder cannot hold `#` or `?` in its name", place=place, hint="rename it")
-    with spoken(place):
+    with translate_errors(place):
         folder.mkdir(parents=True, exist_ok=True)
     return f"file://{folder}"
 
@@ -68,7 +68,7 @@ def warehouse_location(warehouse: str) -> str:
 def _open_sqlite(place: str, uri: str, warehouse: str, properties: dict[str, str]) -> Catalog:
     """Many processes may share the file: readers do not block (WAL), and a writer waits for its turn."""
     file = Path(uri.removeprefix("sqlite:///").partition("?")[0]).absolute()
-    with spoken(place):
+    with translate_errors(place):
         file.parent.mkdir(parents=True, exist_ok=True)
     catalog = _load(place, type="sql", uri=f"sqlite:///{file}", warehouse=warehouse, **properties)
     assert isinstance(catalog, SqlCatalog)
@@ -88,7 +88,7 @@ def _load(place: str, **properties: str) -> Catalog:
     """Two processes may both find the catalog's tables missing and make them: the slower one looks again."""
     for attempt in range(20):
         try:
-            with spoken(place):
+            with translate_errors(place):
                 return load_catalog(CATALOG_NAME, **properties)
         except (InvalidInput, Unavailable) as error:
             cause = error.__cause__
@@ -103,7 +103,7 @@ def _made_at_once(error: SQLAlchemyError) -> bool:
 
 
 def _with_default_namespace(place: str, catalog: Catalog) -> Catalog:
-    with spoken(place):
+    with translate_errors(place):
         if not catalog.namespace_exists(NAMESPACE):
             with suppress(NamespaceAlreadyExistsError, IntegrityError):  # another process was faster
                 catalog.create_namespace(NAMESPACE)

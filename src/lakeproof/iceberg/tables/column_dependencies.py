@@ -93,7 +93,7 @@ def infer(row_filter: BooleanExpression, dependencies: Sequence[Dependency], sch
     return inferred
 
 
-def transformed(dependency: Dependency, kind: IcebergType, value: Any) -> Any:
+def transform_value(dependency: Dependency, kind: IcebergType, value: Any) -> Any:
     """The destination's value for a source value."""
     return dependency_transform(dependency).transform(kind)(value)
 

@@ -34,10 +34,10 @@ from lakeproof.iceberg.committing.patience import wait_ms
 from lakeproof.iceberg.committing.pointer import loaded
 from lakeproof.iceberg.committing.produce import FileChange, Producer
 from lakeproof.iceberg.committing.table_access import remove_files
-from lakeproof.iceberg.failures import spoken, swapping
+from lakeproof.iceberg.failures import swapping, translate_errors
 from lakeproof.iceberg.pyiceberg_private import staged_by
 from lakeproof.iceberg.reading.manifest_cache import shared_cache
-from lakeproof.iceberg.tables.tables import TableDetails, described
+from lakeproof.iceberg.tables.tables import TableDetails, describe_new_table
 
 MOST_REQUESTS = 20
 
@@ -51,8 +51,8 @@ class StagedTable(NamedTuple):
 
 def stage_table(catalog: Catalog, name: str, schema: Schema, **more: Unpack[TableDetails]) -> StagedTable:
     """The table as `create_table` would make it; files may be written for it, and nobody finds it."""
-    told = described(catalog, name, schema, **more)
-    with spoken(f"table {name}"):
+    told = describe_new_table(catalog, name, schema, **more)
+    with translate_errors(f"table {name}"):
         transaction = catalog.create_table_transaction(**told)
     return StagedTable(*staged_by(transaction))
 
@@ -70,7 +70,7 @@ def publish(
     place = f"table {'.'.join(table.name())}"
     producer = Producer(table, shared_cache())
     try:
-        with spoken(place):
+        with translate_errors(place):
             snapshot = producer.produce(table, None, FileChange("append", tuple(files), summary=dict(summary or {})))
         ref = {"ref-name": MAIN_BRANCH, "type": "branch", "snapshot-id": snapshot.snapshot_id}
         updates: tuple[Any, ...] = (
@@ -105,7 +105,7 @@ def _made(table: Table, updates: tuple[Any, ...], place: str) -> Table:
     unanswered = False
     for lost in range(MOST_REQUESTS):
         try:
-            with spoken(place):
+            with translate_errors(place):
                 return _asked(table, updates, place)
         except CommitUnknown:
             unanswered = True
@@ -132,7 +132,7 @@ def _asked(table: Table, updates: tuple[Any, ...], place: str) -> Table:
 def _found(table: Table, place: str, *, unanswered: bool) -> Table | None:
     """The table, if it is there and ours; `None`: no table has the name. Another's is the end of ours."""
     try:
-        with spoken(place):
+        with translate_errors(place):
             found = loaded(table.catalog, table.name())
     except LakeproofError as error:
         if isinstance(error.__cause__, NoSuchTableError):

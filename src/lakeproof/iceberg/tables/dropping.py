@@ -20,7 +20,7 @@ from lakeproof.iceberg.committing.pointer import loaded
 from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.failures import swapping
 from lakeproof.iceberg.reading.manifest_cache import shared_cache
-from lakeproof.iceberg.upkeep.reachable import reachable
+from lakeproof.iceberg.upkeep.reachable import reachable_files
 
 _TABLES: Any = IcebergTables.__table__
 
@@ -41,7 +41,7 @@ def named_files(table: Table) -> set[str]:
     metadata = table.metadata
     statistics = (*metadata.statistics, *metadata.partition_statistics)
     return {
-        *reachable(table, metadata.snapshots, shared_cache()).all(),
+        *reachable_files(table, metadata.snapshots, shared_cache()).all(),
         *(entry.metadata_file for entry in metadata.metadata_log),
         *(each.statistics_path for each in statistics),
         table.metadata_location,

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyiceberg.table import Table
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.failures import translate_errors
 
 SNAPSHOTS = pa.schema(
     [
@@ -75,7 +75,7 @@ def view(table: Table, name: str) -> pa.Table:
             place=f"table {'.'.join(table.name())}",
             hint=f"views: {', '.join('$' + each for each in VIEWS)}",
         )
-    with spoken(f"view {'.'.join(table.name())}${wanted}"):
+    with translate_errors(f"view {'.'.join(table.name())}${wanted}"):
         if table.current_snapshot() is None and wanted in ("partitions", "entries"):
             return _empty(table, wanted)
         return _plain(_VIEWS[wanted](table))

@@ -26,7 +26,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.committing.pointer import known, loaded
 from lakeproof.iceberg.committing.retrying import until_swapped
-from lakeproof.iceberg.failures import database_was_busy, spoken, swapping
+from lakeproof.iceberg.failures import database_was_busy, swapping, translate_errors
 from lakeproof.iceberg.tables.catalogs import CATALOG_NAME, NAMESPACE, warehouse_location
 from lakeproof.iceberg.tables.column_dependencies import DEPENDENCIES_PROPERTY, check_dependencies
 from lakeproof.iceberg.tables.dropping import purge_table
@@ -96,7 +96,7 @@ def create_table(
     **more: Unpack[TableDetails],
 ) -> Table:
     """A new table; field ids of `schema` are assigned afresh (pass any)."""
-    told = described(catalog, name, schema, **more)
+    told = describe_new_table(catalog, name, schema, **more)
     try:
         return _asked(name, told["properties"], lambda: _created(catalog, told, own=more.get("location") is None))
     except InvalidInput as error:
@@ -135,7 +135,7 @@ def _renamed(catalog: Catalog, name: str, new_name: str) -> Table:
         return loaded(catalog, identifier(new_name))
 
 
-def described(
+def describe_new_table(
     catalog: Catalog,
     name: str,
     schema: Schema,
@@ -172,7 +172,7 @@ def own_folder(catalog: Catalog, name: str) -> str | None:
     if warehouse is None or not isinstance(catalog, MetastoreCatalog):
         return None
     folder = "/".join([warehouse.rstrip("/"), *identifier(name)])
-    with spoken(f"table {name}"):
+    with translate_errors(f"table {name}"):
         return folder if _claimed(folder) else f"{folder}-{uuid.uuid4().hex[:8]}"
 
 
@@ -200,7 +200,7 @@ def load_table(catalog: Catalog, name: str) -> Table:
     """The table at its newest metadata; an unknown name is an `InvalidInput` that names the nearest ones."""
     namespace, table = identifier(name)
     try:
-        with spoken(f"table {name}"):
+        with translate_errors(f"table {name}"):
             return loaded(catalog, (*namespace.split("."), table))
     except InvalidInput as error:
         if not isinstance(error.__cause__, NoSuchTableError):
@@ -211,7 +211,7 @@ def load_table(catalog: Catalog, name: str) -> Table:
 def find_table(catalog: Catalog, name: str) -> Table | None:
     """The table at its newest metadata, or `None` where the catalog does not know the name."""
     namespace, table = identifier(name)
-    with spoken(f"table {name}"):
+    with translate_errors(f"table {name}"):
         try:
             return loaded(catalog, (*namespace.split("."), table))
         except NoSuchTableError:
@@ -220,7 +220,7 @@ def find_table(catalog: Catalog, name: str) -> Table | None:
 
 def table_exists(catalog: Catalog, name: str) -> bool:
     """Whether the catalog knows the name."""
-    with spoken(f"table {name}"):
+    with translate_errors(f"table {name}"):
         return known(catalog, identifier(name))
 
 
@@ -254,19 +254,19 @@ def _asked(name: str, properties: Mapping[str, str], ask: Callable[[], T]) -> T:
 
 def list_tables(catalog: Catalog, namespace: str = NAMESPACE) -> tuple[str, ...]:
     """Names of the namespace's tables, sorted."""
-    with spoken(f"namespace {namespace}"):
+    with translate_errors(f"namespace {namespace}"):
         return tuple(sorted(found[-1] for found in catalog.list_tables(namespace)))
 
 
 def list_namespaces(catalog: Catalog) -> tuple[str, ...]:
     """Names of the catalog's namespaces, sorted."""
-    with spoken("catalog"):
+    with translate_errors("catalog"):
         return tuple(sorted(".".join(found) for found in catalog.list_namespaces()))
 
 
 def create_namespace(catalog: Catalog, namespace: str, *, if_not_exists: bool = False) -> None:
     """The namespace is there afterwards."""
-    with spoken(f"namespace {namespace}"):
+    with translate_errors(f"namespace {namespace}"):
         if if_not_exists:
             catalog.create_namespace_if_not_exists(namespace)
         else:
@@ -283,7 +283,7 @@ def drop_namespace(catalog: Catalog, namespace: str, *, cascade: bool = False) -
         )
     for table in tables:
         drop_table(catalog, joined_name([namespace, table]), if_exists=True)
-    with spoken(f"namespace {namespace}"):
+    with translate_errors(f"namespace {namespace}"):
         catalog.drop_namespace(namespace)
 
 
@@ -322,7 +322,7 @@ def _partition_spec(schema: Schema, partition_by: Sequence[PartitionBy], place: 
     fields = []
     for number, part in enumerate(partition_by):
         source = find_column(schema, part.column, place)
-        with spoken(f"{place}, partition field {part.transform} of {part.column}"):
+        with translate_errors(f"{place}, partition field {part.transform} of {part.column}"):
             transform = parse_transform(part.transform)
         if not isinstance(source.field_type, PrimitiveType) or not transform.can_transform(source.field_type):
             raise InvalidInput(
@@ -348,7 +348,7 @@ def _refuse_unwritable_version(properties: Mapping[str, str], place: str) -> Non
 
 
 def _nearest(catalog: Catalog, namespace: str, table: str) -> str:
-    with spoken("catalog"):
+    with translate_errors("catalog"):
         if not catalog.namespace_exists(namespace):
             return f"there is no namespace `{namespace}` either"
     tables = list_tables(catalog, namespace)

@@ -37,7 +37,7 @@ from lakeproof.filters.decimals import divided, scaled
 from lakeproof.iceberg.committing.commit import Committed
 from lakeproof.iceberg.committing.footers import FooterReader, WrittenFile, data_files_from_footers
 from lakeproof.iceberg.committing.whole_file_commits import DEFAULTS, CommitOptions, append
-from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.reading.planning import plan
 from lakeproof.iceberg.tables.evolution import alter_properties
 
@@ -53,7 +53,7 @@ def add_files(
     `time_zone` is the one in which a folder's name tells an instant.
     """
     place = f"table {'.'.join(table.name())}"
-    with spoken(place):
+    with translate_errors(place):
         found = sorted({path for given in paths for path in _files_at(table, given)})
     if not found:
         raise InvalidInput("there is no Parquet file to adopt", place=place)
@@ -89,7 +89,7 @@ def _adopted(table: Table, paths: Sequence[str], time_zone: str) -> list[DataFil
     reader = FooterReader(table.schema(), table.properties)
     written = []
     for path in paths:
-        with spoken(f"file {path}"), table.io.new_input(path).open() as stream:
+        with translate_errors(f"file {path}"), table.io.new_input(path).open() as stream:
             footer = pq.read_metadata(stream)
         _check_columns(table, path, footer, reader)
         parts = [_value(table, path, footer, reader, field, time_zone) for field in table.spec().fields]

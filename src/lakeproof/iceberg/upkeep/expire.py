@@ -26,9 +26,9 @@ from lakeproof.errors import CommitConflict, CommitRejected, InvalidInput
 from lakeproof.iceberg.committing.pointer import refreshed
 from lakeproof.iceberg.committing.retrying import change_metadata, commit_updates
 from lakeproof.iceberg.committing.table_access import remove_files
-from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache, shared_cache
-from lakeproof.iceberg.upkeep.reachable import manifests_of, mappings_of, paths_in
+from lakeproof.iceberg.upkeep.reachable import manifests_by_path, mappings_of, paths_in
 
 FIVE_DAYS_MS = 5 * 24 * 3_600_000
 
@@ -149,8 +149,8 @@ def _is_aged(table: Table, name: str, ref: SnapshotRef, now: int) -> bool:
 
 def _files(table: Table, expired: list[Snapshot], retained: list[Snapshot], cache: ManifestCache) -> Expired:
     """What only expired snapshots need: a file stays while any retained snapshot reads it."""
-    kept = manifests_of(table, retained)
-    gone = {path: m for path, m in manifests_of(table, expired).items() if path not in kept}
+    kept = manifests_by_path(table, retained)
+    gone = {path: m for path, m in manifests_by_path(table, expired).items() if path not in kept}
     candidates = paths_in(table, gone.values(), cache, live_only=False)
     needed = paths_in(table, kept.values(), cache, live_only=True) if candidates else frozenset()
     return Expired(
@@ -198,7 +198,7 @@ def _refuse_lost_refs(done: Expired) -> None:
     if isinstance(table.catalog, MetastoreCatalog) or not (done.snapshots and table.metadata.metadata_log):
         return
     base = table.metadata.metadata_log[-1].metadata_file
-    with spoken(f"table {'.'.join(table.name())}"):
+    with translate_errors(f"table {'.'.join(table.name())}"):
         refs = FromInputFile.table_metadata(table.io.new_input(base)).refs
     lost = sorted(name for name, ref in refs.items() if ref.snapshot_id in done.snapshots and name not in done.refs)
     if lost:

@@ -20,10 +20,10 @@ from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.committing.pointer import refreshed
 from lakeproof.iceberg.committing.retrying import same_table
 from lakeproof.iceberg.committing.table_access import remove_files
-from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache, shared_cache
 from lakeproof.iceberg.tables.tables import CREATED_PROPERTY, files_below
-from lakeproof.iceberg.upkeep.reachable import reachable
+from lakeproof.iceberg.upkeep.reachable import reachable_files
 
 THREE_DAYS_MS = 3 * 24 * 3_600_000
 DAY_MS = 24 * 3_600_000
@@ -66,7 +66,7 @@ def remove_orphan_files(
 
 def _read_again(table: Table, read: Callable[[Table], tuple[str, ...]]) -> tuple[str, ...]:
     """What `read` finds; where somebody expired what it was reading, it begins again with the newest metadata."""
-    with spoken(f"table {'.'.join(table.name())}"):
+    with translate_errors(f"table {'.'.join(table.name())}"):
         while True:
             newest = same_table(table, refreshed(table))
             try:
@@ -107,7 +107,7 @@ def _table_uuid(table: Table, path: str) -> str:
 
 
 def _needed(table: Table, cache: ManifestCache) -> Iterator[str]:
-    yield from reachable(table, table.metadata.snapshots, cache).all()
+    yield from reachable_files(table, table.metadata.snapshots, cache).all()
     yield table.metadata_location
     yield from (entry.metadata_file for entry in table.metadata.metadata_log)
     yield from (each.statistics_path for each in table.metadata.statistics)

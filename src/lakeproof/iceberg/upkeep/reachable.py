@@ -29,7 +29,7 @@ class Reachable(NamedTuple):
         return self.manifest_lists | self.manifests | self.content_files | self.mappings
 
 
-def manifests_of(table: Table, snapshots: Iterable[Snapshot]) -> dict[str, ManifestFile]:
+def manifests_by_path(table: Table, snapshots: Iterable[Snapshot]) -> dict[str, ManifestFile]:
     """The manifests of these snapshots, by path."""
     return {m.manifest_path: m for snapshot in snapshots for m in snapshot.manifests(table.io)}
 
@@ -52,10 +52,10 @@ def mappings_of(snapshots: Iterable[Snapshot]) -> frozenset[str]:
     return frozenset(each[MAPPING_KEY] for each in said if each.get(MAPPING_KEY))
 
 
-def reachable(table: Table, snapshots: Iterable[Snapshot], cache: ManifestCache) -> Reachable:
+def reachable_files(table: Table, snapshots: Iterable[Snapshot], cache: ManifestCache) -> Reachable:
     """Everything that these snapshots name, also entries that say DELETED: an older snapshot may need the file."""
     listed = list(snapshots)
-    manifests = manifests_of(table, listed)
+    manifests = manifests_by_path(table, listed)
     return Reachable(
         manifest_lists=frozenset(snapshot.manifest_list for snapshot in listed),
         manifests=frozenset(manifests),
@@ -66,7 +66,7 @@ def reachable(table: Table, snapshots: Iterable[Snapshot], cache: ManifestCache)
 
 def own_files(table: Table, snapshot: Snapshot, cache: ManifestCache) -> frozenset[str]:
     """What one commit wrote and its snapshot names: list, manifests, content files of its own manifests, mapping."""
-    manifests = manifests_of(table, (snapshot,))
+    manifests = manifests_by_path(table, (snapshot,))
     mine = [manifest for manifest in manifests.values() if manifest.added_snapshot_id == snapshot.snapshot_id]
     named = paths_in(table, mine, cache, live_only=False) | mappings_of((snapshot,))
     return frozenset((snapshot.manifest_list, *manifests)) | named

@@ -14,7 +14,7 @@ from pyiceberg.table import StaticTable, Table
 from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache, manifests_of, shared_cache
 
 _STATUSES = ("existing", "added", "deleted")
@@ -29,7 +29,7 @@ def table_at(place: str) -> Table:
             raise InvalidInput("the folder holds no table", place=place, hint="name the folder above metadata/")
         path = found[-1]
     location = str(path.resolve()) if path.exists() else place
-    with spoken(f"table {place}"):
+    with translate_errors(f"table {place}"):
         return StaticTable.from_metadata(location)
 
 

@@ -19,7 +19,18 @@ from lakeproof.jobs.first_tables.witnesses import Witnesses
 from lakeproof.jobs.hidden import TRUTHS, Columns, Hidden, HiddenColumn
 from lakeproof.jobs.meaning import StatementRun
 from lakeproof.jobs.reading import JobTable
-from lakeproof.sql.expressions import RUN, SOURCE, TARGET, Call, Column, Constant, Node, Subquery, columns_in, walk
+from lakeproof.sql.expressions import (
+    RUN,
+    SOURCE,
+    TARGET,
+    Call,
+    Column,
+    Constant,
+    Node,
+    Subquery,
+    columns_in,
+    every_node,
+)
 from lakeproof.sql.job_statements import JobStatement, nodes_of
 
 Seen = Callable[[Row], Any]
@@ -67,13 +78,13 @@ class Watching:
         tops = [made.where, made.on, *(clause.condition for clause in made.clauses)]
         for top in [*tops, made.source.where if made.source is not None else made.where]:
             self.condition(top, plain=True)
-        for column, value in written(made, self.columns.of_table(made.table)):
+        for column, value in columns_written(made, self.columns.of_table(made.table)):
             self.flow(made.table, column, value)
 
     def condition(self, node: Node, *, plain: bool) -> None:
         """A condition; `plain`: only whether it is true matters, not whether it is false or NULL."""
-        relations = {self._place(one)[0] for one in walk(node) if not isinstance(one, Call | Constant | Subquery)}
-        inner = [one for one in walk(node) if isinstance(one, Subquery)]
+        relations = {self._place(one)[0] for one in every_node(node) if not isinstance(one, Call | Constant | Subquery)}
+        inner = [one for one in every_node(node) if isinstance(one, Subquery)]
         if len(relations) == 1 and not inner:
             self.see(next(iter(relations)), node, plain=plain)
         elif isinstance(node, Call) and node.function in _LOGIC:
@@ -130,13 +141,13 @@ class Watching:
         for one in columns:
             if one.relation in self.layout:
                 self.see(one.relation, one, plain=False)
-        for node in walk(value):
+        for node in every_node(value):
             if isinstance(node, Subquery):
                 self.condition(node.query.where, plain=True)
 
 
 def _has_subquery(node: Node) -> bool:
-    return any(isinstance(one, Subquery) for one in walk(node))
+    return any(isinstance(one, Subquery) for one in every_node(node))
 
 
 def _asked_of(atom: Node, value: Node) -> Node:
@@ -159,7 +170,7 @@ def reads_other_rows(made: JobStatement) -> bool:
     return made.source is not None and bool(made.source.table) and bool(made.clauses)
 
 
-def written(made: JobStatement, names: Sequence[str]) -> Iterator[tuple[str, Node]]:
+def columns_written(made: JobStatement, names: Sequence[str]) -> Iterator[tuple[str, Node]]:
     """Every column that a statement writes, with what it writes."""
     yield from made.sets
     yield from zip(names, made.outputs, strict=False)

@@ -20,7 +20,18 @@ from lakeproof.jobs.first_tables.marks import (
     same_buckets,
     shifted,
 )
-from lakeproof.sql.expressions import SOURCE, TARGET, Call, Column, Constant, Node, Subquery, Unknown, columns_in, walk
+from lakeproof.sql.expressions import (
+    SOURCE,
+    TARGET,
+    Call,
+    Column,
+    Constant,
+    Node,
+    Subquery,
+    Unknown,
+    columns_in,
+    every_node,
+)
 from lakeproof.sql.job_statements import JobStatement, nodes_of
 
 Key = tuple[str, str]
@@ -266,7 +277,7 @@ class _Reader:
             for column in columns_in(value.query.outputs[0]):
                 self.to.join(key, self.key(column))
         elif isinstance(value, Unknown):
-            for one in walk(value.exact) if value.exact is not None else ():
+            for one in every_node(value.exact) if value.exact is not None else ():
                 if isinstance(one, Column) and one.kind == self.to.kinds.get(key):
                     self.to.join(key, self.key(one))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from lakeproof.checker.model import Model
 from lakeproof.checker.verdicts.trace import Trace, TraceStep, replayed
-from lakeproof.commit.checks import CHANGE_CHECKS, describe
+from lakeproof.commit.checks import CHANGE_CHECKS, describe_check
 from lakeproof.errors import InvalidInput
 
 
@@ -76,7 +76,7 @@ def _asked(label: str) -> str:
 
 
 def _question(name: str) -> str:
-    text = describe(name).rstrip(".")
+    text = describe_check(name).rstrip(".")
     return text[:1].lower() + text[1:]
 
 

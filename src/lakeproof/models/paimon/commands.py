@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakeproof.models.paimon.bounds import Setup
-from lakeproof.models.paimon.lsm import highest_sequence, read
+from lakeproof.models.paimon.lsm import highest_sequence, read_key
 from lakeproof.models.paimon.world import DELETE, INSERT, UNSTAMPED, UPDATE, Append, Rewrite, Row, Shared
 
 BOTH = (True, True)
@@ -15,7 +15,7 @@ def commands(setup: Setup, shared: Shared, index: int, key: str, done: int) -> I
     """The rows that a writer may write for a key now, each with the columns that the command sets."""
     number = setup.keys.index(key)
     sequence = next_sequence(setup, shared, index, done)
-    current = read(setup, shared.buckets[index], key)
+    current = read_key(setup, shared.buckets[index], key)
     if current is None:
         if not shared.inserted[number]:
             for col2 in setup.col2:
@@ -78,7 +78,7 @@ def overwrite(setup: Setup, shared: Shared, write: Append) -> Rewrite:
     bucket = shared.buckets[write.bucket]
     rows = []
     for key in setup.keys_of_bucket[write.bucket]:
-        row = write.row if key == write.row.key else read(setup, bucket, key)
+        row = write.row if key == write.row.key else read_key(setup, bucket, key)
         if row is not None:
             rows.append(row)
     removed = tuple((file.id, file.level) for file in bucket.files)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lakeproof.models.paimon.bounds import Setup
-from lakeproof.models.paimon.lsm import read
+from lakeproof.models.paimon.lsm import read_key
 from lakeproof.models.paimon.properties import dangling, valid_keys
 from lakeproof.models.paimon.steps import place
 from lakeproof.models.paimon.world import (
@@ -84,7 +84,7 @@ def misread(setup: Setup, shared: Shared) -> list[tuple[str, str, str]]:
     """The keys whose value differs from what the ghost history says: (key, expected, read)."""
     found = []
     for key, want in zip(setup.keys, shared.expected, strict=True):
-        row = read(setup, shared.buckets[setup.bucket_of_key[key]], key, setup.read_vectors)
+        row = read_key(setup, shared.buckets[setup.bucket_of_key[key]], key, setup.read_vectors)
         got = (row.col2, row.col3) if row else ("", "")
         if got != want[:2]:
             found.append((key, " ".join(want[:2]).strip() or "no row", " ".join(got).strip() or "no row"))

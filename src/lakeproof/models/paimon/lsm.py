@@ -29,7 +29,7 @@ def wins(setup: Setup, later: Row, earlier: Row) -> bool:
 
 
 @remembered
-def read(setup: Setup, bucket: Bucket, key: str, consult_vectors: bool = True) -> Row | None:
+def read_key(setup: Setup, bucket: Bucket, key: str, consult_vectors: bool = True) -> Row | None:
     """What a reader of the snapshot gets for the key: the newest row of all levels, or `None` if there is none."""
     row = newest(setup, key, bucket.files, bucket.vectors if consult_vectors else ())
     return None if row is None or row.kind == DELETE else row

@@ -8,7 +8,7 @@ from typing import Any
 
 from lakeproof.checker.model import Property, always, always_of_each, eventually, reachable
 from lakeproof.models.paimon.bounds import Setup
-from lakeproof.models.paimon.lsm import read, remembered
+from lakeproof.models.paimon.lsm import read_key, remembered
 from lakeproof.models.paimon.world import BAD, Bucket, Own, Shared
 
 
@@ -50,7 +50,7 @@ def valid_keys(bucket: Bucket) -> tuple[str, ...]:
 def consistent_read(setup: Setup, shared: Shared) -> bool:
     """Every key reads as the ghost history says: no write is lost, none comes back, none overtakes another."""
     for number, key in enumerate(setup.keys):
-        row = read(setup, shared.buckets[setup.bucket_of_key[key]], key, setup.read_vectors)
+        row = read_key(setup, shared.buckets[setup.bucket_of_key[key]], key, setup.read_vectors)
         if shared.expected[number][:2] != (("", "") if row is None else (row.col2, row.col3)):
             return False
     return True

@@ -7,11 +7,11 @@ from typing import Any
 from lakeproof.checker.verdicts.trace import Trace
 from lakeproof.errors import InvalidInput
 from lakeproof.models.paimon.bounds import Setup
-from lakeproof.models.paimon.lsm import read
+from lakeproof.models.paimon.lsm import read_key
 from lakeproof.models.paimon.world import Append, Bucket, Busy, Rewrite, Shared, file_name
 
 
-def commands_of(setup: Setup, trace: Trace) -> list[dict[str, Any]]:
+def writes_and_commits(setup: Setup, trace: Trace) -> list[dict[str, Any]]:
     """The writes and commits of a trace, each commit with the rows that the model then reads and those it expects."""
     commands: list[dict[str, Any]] = []
     for step in trace.steps:
@@ -21,7 +21,7 @@ def commands_of(setup: Setup, trace: Trace) -> list[dict[str, Any]]:
             values = {"key": row.key, "col2": row.col2 or None, "col3": row.col3 or None, "kind": row.kind}
             commands.append({"actor": step.actor, "do": "write", "row": values})
         elif step.step == "swap" and "swap lost" not in step.marks:
-            rows, wanted = rows_read(setup, step.shared), rows_expected(setup, step.shared)
+            rows, wanted = rows_at_head(setup, step.shared), rows_expected(setup, step.shared)
             commands.append({"actor": step.actor, "do": "commit", "reads": rows, "expected": wanted})
         elif step.step in ("start_compaction", "hand_over"):
             raise InvalidInput(
@@ -32,9 +32,9 @@ def commands_of(setup: Setup, trace: Trace) -> list[dict[str, Any]]:
     return commands
 
 
-def rows_read(setup: Setup, shared: Shared) -> list[dict[str, str]]:
+def rows_at_head(setup: Setup, shared: Shared) -> list[dict[str, str]]:
     """What a reader of the head gets, in the order of the keys."""
-    found = (read(setup, shared.buckets[setup.bucket_of_key[key]], key) for key in sorted(setup.keys))
+    found = (read_key(setup, shared.buckets[setup.bucket_of_key[key]], key) for key in sorted(setup.keys))
     return [{"key": row.key, "col2": row.col2, "col3": row.col3} for row in found if row]
 
 

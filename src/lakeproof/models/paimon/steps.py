@@ -116,7 +116,7 @@ def write_metadata(setup: Setup, shared: Shared, own: Own) -> Iterator[Outcome]:
     if own.phase != WRITTEN or not isinstance(own, Busy) or isinstance(own.work, CompactionPlan):
         return
     conflict = conflict_of(setup, shared, own)
-    marks = compared(shared, own.work) if setup.compare_rules and isinstance(own.work, Rewrite) else ()
+    marks = who_alone_refuses(shared, own.work) if setup.compare_rules and isinstance(own.work, Rewrite) else ()
     if conflict is None:
         base = None if setup.guarded else Base(shared.version, shared.buckets)
         yield Outcome(shared, Busy(own.actor, own.done, PREPARED, own.work, own.unsafe, base, own.waiter), marks=marks)
@@ -141,10 +141,10 @@ def conflict_of(setup: Setup, shared: Shared, own: Busy) -> tuple[str, str] | No
             return "strict_mode_conflict", evidence
     if isinstance(work, Append):
         return None
-    return checks.first_conflict(checks_of(setup), work, shared.buckets[work.bucket])
+    return checks.first_conflict(checks_asked(setup), work, shared.buckets[work.bucket])
 
 
-def checks_of(setup: Setup) -> tuple[checks.Check, ...]:
+def checks_asked(setup: Setup) -> tuple[checks.Check, ...]:
     """The checks that this configuration asks of a change that replaces files."""
     asked = (
         (setup.file_deletion_check, checks.file_deletion_conflict),
@@ -155,7 +155,7 @@ def checks_of(setup: Setup) -> tuple[checks.Check, ...]:
     return tuple(check for wanted, check in asked if wanted)
 
 
-def compared(shared: Shared, work: Rewrite) -> tuple[str, ...]:
+def who_alone_refuses(shared: Shared, work: Rewrite) -> tuple[str, ...]:
     """Where Java's rules and pypaimon's judge this change differently: who alone refuses it."""
     head = shared.buckets[work.bucket]
     java = checks.first_conflict(checks.JAVA, work, head)
@@ -210,14 +210,14 @@ def swap(setup: Setup, shared: Shared, own: Own) -> Iterator[Outcome]:
         yield Outcome(shared, own._replace(phase=WRITTEN), marks=("swap lost",))
     elif own.phase == (LOCKED if setup.use_lock else PREPARED):
         base = own.base or Base(shared.version, shared.buckets)
-        if isinstance(own.work, Rewrite) and not removable(own.work, base):
+        if isinstance(own.work, Rewrite) and not can_remove(own.work, base):
             yield Outcome(shared, own._replace(phase=BAD))
             return
         after = committed(setup, shared, own.work, base)
         yield Outcome(after, Idle(own.actor, own.done), event_of(setup, own), marks=marks_of(own.work))
 
 
-def removable(work: Rewrite, base: Base) -> bool:
+def can_remove(work: Rewrite, base: Base) -> bool:
     """All files that the change removes are in the snapshot it builds on."""
     live = {(file.id, file.level) for file in base.buckets[work.bucket].files}
     return all(entry in live for entry in work.removed)

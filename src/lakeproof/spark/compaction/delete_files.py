@@ -20,7 +20,7 @@ from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.delete_files import read_positions, write_position_deletes
 from lakeproof.iceberg.reading.planning import ScanPlan
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.row_level.prepared import delete_value, united
+from lakeproof.spark.row_level.prepared import delete_value, unite_positions
 from lakeproof.spark.row_level.rerun import note_rerun, require_writable, reruns_left
 from lakeproof.spark.row_level.row_positions import Found, as_rows, head_source
 from lakeproof.spark.row_level.scanned_files import homes_of
@@ -91,7 +91,7 @@ def _written(engine: Engine, table: Table, old: list[_Old]) -> tuple[list[Iceber
     found: Found = {}
     for one in old:
         positions = read_positions(table.io, one.path, one.format)
-        found = united(found, {path: positions[path] for path in one.data_files if path in positions})
+        found = unite_positions(found, {path: positions[path] for path in one.data_files if path in positions})
     homes = homes_of(engine, table, found)
     files, values = [], []
     for path, rows in as_rows(found):

@@ -11,7 +11,7 @@ from lakeproof.iceberg.committing.values import shape_of
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.compaction.rewrite_files import Piece
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.jvm.failures import spoken
+from lakeproof.spark.jvm.failures import translate_spark_errors
 from lakeproof.spark.row_level.scan_filters import filter_from_text
 from lakeproof.spark.row_level.scanned_files import Home, homes_of
 
@@ -75,7 +75,7 @@ def condition(engine: Engine, table: Table, where: str | None) -> Expression:
     """The predicate that chooses files; it must be one that statistics can answer."""
     if where is None:
         return ALWAYS
-    with spoken(engine.gateway, where):
+    with translate_spark_errors(engine.gateway, where):
         chosen = filter_from_text(engine, table, where)
     if not chosen.exact:
         raise InvalidInput("this predicate does not choose files", place="where", hint="compare columns with literals")

@@ -32,7 +32,7 @@ from lakeproof.spark.reading.file_index import ScanSource
 from lakeproof.spark.reading.scan import Scans
 from lakeproof.spark.row_level.row_positions import Found, PlacedFileIndex, placed_source, read_schema
 from lakeproof.spark.row_level.scanned_files import Home, kept_rows
-from lakeproof.spark.writing.spark_write import described, native_paths, new_folder, remove_folder, tagged
+from lakeproof.spark.writing.spark_write import native_paths, new_folder, remove_folder, tagged, with_statistics
 from lakeproof.spark.writing.worker_write import worker_paths
 
 _PART = "_lakeproof_part"
@@ -73,7 +73,7 @@ def rewrite(engine: Engine, table: Table, pieces: Sequence[Piece], lost: Found) 
             WrittenFile(path, homes[layout[part][0]].partition, homes[layout[part][0]].file.spec_id)
             for path, part in written.items()
         ]
-        made = described(table, files)
+        made = with_statistics(table, files)
         mapping = tuple(
             move for file in made for move in _moves(file, [homes[p] for p in layout[written[file.file_path]]], lost)
         )

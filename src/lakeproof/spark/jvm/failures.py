@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 
 from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.spark.jvm.gateway import Gateway
-from lakeproof.sql.lexer import marked
+from lakeproof.sql.lexer import mark_place
 
 _RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: \w+)?\s*$", re.MULTILINE)
 _NULL = re.compile(r"\[NOT_NULL_ASSERT_VIOLATION\][^:]*:\s*(.*?)\s*If the schema", re.DOTALL)
@@ -25,7 +25,7 @@ _CONDITION = re.compile(r"\[([A-Z_.]+)\]\s*(.*?)(?:\s*SQLSTATE: \w+|\n\n|$)", re
 
 
 @contextmanager
-def spoken(gateway: Gateway, text: str = "") -> Iterator[None]:
+def translate_spark_errors(gateway: Gateway, text: str = "") -> Iterator[None]:
     """What Spark raises inside leaves as an error of ours; `text` is the statement, to mark a place in it."""
     try:
         yield
@@ -56,7 +56,7 @@ def spoken_error(gateway: Gateway, error: Exception, text: str = "") -> Lakeproo
     place = ""
     if position and text:
         line, column = int(position[1]), int(position[3]) - bool(position[2])  # a position counts from one
-        place = marked(text, sum(len(one) + 1 for one in text.split("\n")[: line - 1]) + column)
+        place = mark_place(text, sum(len(one) + 1 for one in text.split("\n")[: line - 1]) + column)
     message, hint = _sentences(told, error)
     return InvalidInput(message, place=place, hint=hint)
 

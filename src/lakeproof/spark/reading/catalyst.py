@@ -115,7 +115,7 @@ def translated(trees: Iterable[CatalystNode], columns: Mapping[str, str]) -> Tra
     return Translation(all_of(part.filter for part in parts), all(part.exact for part in parts))
 
 
-def column_name(node: CatalystNode, columns: Mapping[str, str]) -> str:
+def column_of_node(node: CatalystNode, columns: Mapping[str, str]) -> str:
     """The column, or the field inside a struct, that a node is; as the metadata spells it."""
     return _Reader(columns).column(node)
 
@@ -230,8 +230,8 @@ def value_of(node: CatalystNode) -> Any:
         return bytes(node.in_jvm().value())
     if kind in ("timestamp", "timestamp_ntz"):
         # The JSON prints the instant in the JVM's own time zone; the microseconds are exact.
-        return parsed(kind, str(node.in_jvm().value()))
-    return parsed(kind, str(node.fields["value"]))
+        return parse_printed(kind, str(node.in_jvm().value()))
+    return parse_printed(kind, str(node.fields["value"]))
 
 
 _PARSERS: dict[str, Callable[[str], Any]] = {
@@ -246,7 +246,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def parsed(kind: Any, text: str) -> Any:
+def parse_printed(kind: Any, text: str) -> Any:
     """A printed value of Spark's type as a Python value; a timestamp is printed as microseconds."""
     parser: Callable[[str], Any] | None = _PARSERS.get(kind) if isinstance(kind, str) else None
     if isinstance(kind, str) and kind.startswith("decimal"):
@@ -268,4 +268,4 @@ def _values_of_set(node: CatalystNode) -> list[Any]:
         raise Untranslatable("set")
     if kind == "date":
         return [dt.date(1970, 1, 1) + dt.timedelta(days=int(text)) for text in texts]
-    return [parsed(kind, text) for text in texts]
+    return [parse_printed(kind, text) for text in texts]

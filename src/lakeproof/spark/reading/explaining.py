@@ -55,7 +55,7 @@ def _nodes(plan: Any) -> Iterator[Any]:
         yield from _nodes(query)
 
 
-def explained(engine: Engine, rows: DataFrame, mode: str) -> str:
+def explain_query(engine: Engine, rows: DataFrame, mode: str) -> str:
     """The plan of a query as text."""
     gateway = engine.gateway
     execution = spark41.execution_of(rows)
@@ -72,8 +72,8 @@ def worded_scan(scan: ManagedScan) -> str:
     return "\n".join(
         [
             f"== Managed scan of {scan.source.label} at snapshot {plan.snapshot_id or 'none'} ==",
-            f"Iceberg filter: {worded(plan.row_filter)}",
-            f"Inferred from column dependencies: {worded(plan.inferred)}",
+            f"Iceberg filter: {predicate_text(plan.row_filter)}",
+            f"Inferred from column dependencies: {predicate_text(plan.inferred)}",
             f"Files: {plan.files.num_rows} of {plan.files_seen}",
             f"Bytes: {plan.bytes_kept}",
             f"Manifests read: {plan.manifests_read} of {plan.manifests_seen}",
@@ -81,7 +81,7 @@ def worded_scan(scan: ManagedScan) -> str:
     )
 
 
-def worded(expression: Any) -> str:
+def predicate_text(expression: Any) -> str:
     """An Iceberg predicate as SQL text."""
     kind = type(expression).__name__
     if isinstance(expression, p.AlwaysTrue | p.AlwaysFalse):
@@ -89,11 +89,11 @@ def worded(expression: Any) -> str:
     if kind in ("And", "Or"):
         sides = []
         for side in (expression.left, expression.right):
-            text = worded(side)
+            text = predicate_text(side)
             sides.append(f"({text})" if type(side).__name__ in ("And", "Or") and type(side).__name__ != kind else text)
         return f" {kind.upper()} ".join(sides)
     if kind == "Not":
-        return f"NOT ({worded(expression.child)})"
+        return f"NOT ({predicate_text(expression.child)})"
     name = expression.term.name
     if kind in _AFTER:
         return f"{name} {_AFTER[kind]}"

@@ -11,7 +11,7 @@ from lakeproof.filters import ALWAYS
 from lakeproof.iceberg.reading.aggregates import column_range, count_rows
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
-from lakeproof.spark.reading.catalyst import CatalystNode, Untranslatable, column_name, trees_of
+from lakeproof.spark.reading.catalyst import CatalystNode, Untranslatable, column_of_node, trees_of
 from lakeproof.spark.reading.file_index import ScanSource
 from lakeproof.spark.row_level.scan_filters import scan_and_filter
 
@@ -34,7 +34,7 @@ class MetadataAnswer(NamedTuple):
     only_counts: bool
 
 
-def answered(engine: Engine, rows: DataFrame) -> MetadataAnswer | None:
+def answer_from_metadata(engine: Engine, rows: DataFrame) -> MetadataAnswer | None:
     """The row of a query that only counts a managed table, or asks for ends of its columns; `None`: read the rows."""
     execution = spark41.execution_of(rows)
     analyzed = plan = execution.analyzed()
@@ -81,5 +81,5 @@ def _aggregate(tree: CatalystNode, source: ScanSource) -> Aggregate:
     if function.kind == "Count" and len(function.children) == 1 and function.children[0].kind == "Literal":
         return Aggregate("count")  # of a literal that is not null: the optimizer has made 0 of the others
     if function.kind in ("Min", "Max"):
-        return Aggregate(function.kind.lower(), column_name(function.children[0], source.columns))
+        return Aggregate(function.kind.lower(), column_of_node(function.children[0], source.columns))
     raise Untranslatable(function.kind)

@@ -9,7 +9,7 @@ from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.row_level.effect import RowEffect, rows_read, wanted_by
 from lakeproof.spark.row_level.row_positions import placed_scan, places_in
-from lakeproof.spark.row_level.scan_filters import asked, exact_condition, exact_filter
+from lakeproof.spark.row_level.scan_filters import asked_of_table, exact_condition, exact_filter
 from lakeproof.spark.row_level.target import meaning_on
 from lakeproof.spark.statements.analysis import ParsedCommand
 
@@ -22,7 +22,7 @@ def delete_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: P
     scan = placed_scan(engine, table)
     condition = meaning_on(engine, table, scan.rows, parsed).condition
     hit = scan.rows if condition is None else scan.rows.filter(condition)
-    said = asked(engine, table, hit, scan.files)
+    said = asked_of_table(engine, table, hit, scan.files)
     targets = scan.found(places_in(hit))
     reads = rows_read(scan, said, targets) if targets else {}
     return RowEffect(targets, reads=reads, conflict_filter=wanted_by(said, Command.DELETE, policy))

@@ -22,7 +22,7 @@ from lakeproof.spark.row_level.effect import RowEffect, amount_read, rows_read, 
 from lakeproof.spark.row_level.merge_keys import Keys, hinted, keys_of, only_matching
 from lakeproof.spark.row_level.new_rows import FATE, GONE, READ, WRITTEN, TakenRows, take
 from lakeproof.spark.row_level.row_positions import PLACE, Found, PlacedScan, placed_scan
-from lakeproof.spark.row_level.scan_filters import Asked, asked
+from lakeproof.spark.row_level.scan_filters import Asked, asked_of_table
 from lakeproof.spark.row_level.target import meaning_on
 from lakeproof.spark.statements.analysis import (
     MATCHED,
@@ -44,11 +44,11 @@ def merge_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: Po
     meant = meaning_on(engine, table, scan.rows, parsed)
     assert meant.source is not None
     plain = meant.source
-    read_by_source = asked(engine, table, plain).reads
+    read_by_source = asked_of_table(engine, table, plain).reads
     kept = _kept(plain)
     try:
         rows, at_most = _outcomes(engine, table, scan, meant)
-        said = Asked(asked(engine, table, rows, scan.files).target, read_by_source)
+        said = Asked(asked_of_table(engine, table, rows, scan.files).target, read_by_source)
         read = amount_read(scan, said)
         read = read._replace(bytes=read.bytes + _bytes(plain))
         taken = take(engine, table, rows, read=read, at_most=read.rows if at_most is None else at_most)

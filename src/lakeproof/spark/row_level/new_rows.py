@@ -27,14 +27,14 @@ from lakeproof.spark.reading.columns import named_column
 from lakeproof.spark.row_level.row_positions import PLACE
 from lakeproof.spark.writing.spark_write import (
     WrittenFiles,
-    described,
     native_paths,
     new_folder,
     partition_columns,
-    partition_of,
+    partition_in_path,
     remove_folder,
     tagged,
     with_partition_columns,
+    with_statistics,
     write_rows,
 )
 from lakeproof.spark.writing.worker_write import driver_files
@@ -139,7 +139,7 @@ def _written_and_told(gateway: Gateway, table: Table, rows: DataFrame) -> TakenR
     folder = new_folder(table)
     try:
         paths = native_paths(gateway, with_parts, with_parts.columns[own:], folder, table)
-        files = described(table, [WrittenFile(path, partition_of(path, table)) for path in paths])
+        files = with_statistics(table, [WrittenFile(path, partition_in_path(path, table)) for path in paths])
         heard = _heard(gateway, with_parts)
         count = sum(file.record_count for file in files)
         if count != heard["written"][0].as_py():  # never seen; if it happens, no place may be believed
@@ -177,7 +177,7 @@ def write_new(engine: Engine, table: Table, new: NewRows) -> WrittenFiles:
     folder = new_folder(table)
     names = new.local.column_names[len(table.schema().fields) :]
     try:
-        return WrittenFiles(described(table, driver_files(new.local, names, folder, table)), folder)
+        return WrittenFiles(with_statistics(table, driver_files(new.local, names, folder, table)), folder)
     except BaseException:
         remove_folder(engine.gateway, folder)
         raise

@@ -33,7 +33,9 @@ class PreparedChange(NamedTuple):
     folders: tuple[str, ...] = ()
 
 
-def prepared(engine: Engine, table: Table, base: TableChange, effect: RowEffect, policy: Policy) -> PreparedChange:
+def prepare_change(
+    engine: Engine, table: Table, base: TableChange, effect: RowEffect, policy: Policy
+) -> PreparedChange:
     """The effect as a change on this table, its files written."""
     head = table.current_snapshot()
     base = base._replace(
@@ -97,7 +99,7 @@ def copied_on_write(
     engine: Engine, table: Table, base: TableChange, targets: Found, homes: dict[str, Home], new: WrittenFiles
 ) -> PreparedChange:
     """Each data file that loses rows is written again without them; the new rows stand in files of their own."""
-    lost = united(dead_rows(engine, table, homes.values()), targets)
+    lost = unite_positions(dead_rows(engine, table, homes.values()), targets)
     kept = rows_of((home.path, kept_rows(home, lost)) for home in homes.values())
     done = rewrite(engine, table, [(homes[path],) for path, _ in kept], lost) if kept else RewrittenFiles()
     change = base._replace(
@@ -110,7 +112,7 @@ def copied_on_write(
     return PreparedChange(change, NewFiles((*done.files, *new.files)), (*folders, *folders_of(new)))
 
 
-def united(found: Found, others: Found) -> Found:
+def unite_positions(found: Found, others: Found) -> Found:
     """The positions of both."""
     return {
         path: np.union1d(found[path], others[path]) if path in found and path in others else {**found, **others}[path]

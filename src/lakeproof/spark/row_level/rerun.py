@@ -27,7 +27,7 @@ from lakeproof.spark.row_level.delete import delete_effect
 from lakeproof.spark.row_level.effect import RowEffect
 from lakeproof.spark.row_level.expired import again_if_expired
 from lakeproof.spark.row_level.merge import merge_effect
-from lakeproof.spark.row_level.prepared import PreparedChange, prepared
+from lakeproof.spark.row_level.prepared import PreparedChange, prepare_change
 from lakeproof.spark.row_level.update import update_effect
 from lakeproof.spark.statements.analysis import ParsedCommand
 from lakeproof.spark.statements.options import refuse_staged_writes
@@ -91,7 +91,7 @@ def _prepared(
         effect = find(table, policy=policy)
     try:
         engine.watch.on_phase(SCANNED)
-        return None if effect.is_nothing else prepared(engine, table, base, effect, policy)
+        return None if effect.is_nothing else prepare_change(engine, table, base, effect, policy)
     finally:
         effect.release()
 

@@ -59,7 +59,7 @@ class Asked(NamedTuple):
     heads: frozenset[int | None] = frozenset()
 
 
-def asked(engine: Engine, table: Table, rows: DataFrame, target: PlacedFileIndex | None = None) -> Asked:
+def asked_of_table(engine: Engine, table: Table, rows: DataFrame, target: PlacedFileIndex | None = None) -> Asked:
     """What a query asks of `table`; `target` is the index of the scan whose rows the command writes."""
     sources = {f"lakeproof {key}": source for key, source in engine.scans.sources.items()}
     found: Expression | None = None
@@ -95,7 +95,11 @@ def filter_from_text(engine: Engine, table: Table, text: str) -> Translation:
     scan = engine.scan(table)
     rows = scan.rows.filter(F.expr(text))
     exact = exact_filter(scan.source, spark41.execution_of(rows).optimizedPlan())
-    return Translation(any_of(asked(engine, table, rows).reads), False) if exact is None else Translation(exact, True)
+    return (
+        Translation(any_of(asked_of_table(engine, table, rows).reads), False)
+        if exact is None
+        else Translation(exact, True)
+    )
 
 
 class _OneScan(NamedTuple):

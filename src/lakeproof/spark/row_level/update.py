@@ -11,7 +11,7 @@ from lakeproof.spark.engine import Engine
 from lakeproof.spark.row_level.effect import RowEffect, amount_read, rows_read, wanted_by
 from lakeproof.spark.row_level.new_rows import FATE, WRITTEN, take
 from lakeproof.spark.row_level.row_positions import PLACE, PlacedScan, placed_scan
-from lakeproof.spark.row_level.scan_filters import asked
+from lakeproof.spark.row_level.scan_filters import asked_of_table
 from lakeproof.spark.row_level.target import meaning_on
 from lakeproof.spark.statements.analysis import ParsedCommand
 
@@ -24,7 +24,7 @@ def update_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: P
     new_values = zip(table.schema().fields, meant.values, strict=True)
     values = [_only_where_found(scan, value).alias(field.name) for field, value in new_values]
     new = hit.select(*values, scan.rows[PLACE], F.lit(WRITTEN).alias(FATE))
-    said = asked(engine, table, new, scan.files)
+    said = asked_of_table(engine, table, new, scan.files)
     taken = take(engine, table, new, read=amount_read(scan, said))
     targets = scan.found(taken.places[WRITTEN])
     reads = rows_read(scan, said, targets) if targets else {}

@@ -25,7 +25,7 @@ from lakeproof.iceberg.tables.tables import (
     rename_table,
 )
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.jvm.failures import spoken
+from lakeproof.spark.jvm.failures import translate_spark_errors
 from lakeproof.spark.jvm.spark_types import to_iceberg_schema, to_iceberg_type
 from lakeproof.spark.reading.file_groups import NAME_MAPPING
 from lakeproof.spark.statements.names import managed, qualified, spark_has
@@ -58,7 +58,7 @@ def create(engine: Engine, made: s.CreateTable) -> None:
         if mapping := _name_mapping(table):
             evolution.alter_properties(table, mapping)
         return
-    with spoken(engine.gateway, made.query):
+    with translate_spark_errors(engine.gateway, made.query):
         _create_as(engine, made, name, engine.gateway.spark.sql(made.query))
 
 
@@ -67,7 +67,7 @@ def create_from_rows(engine: Engine, made: s.CreateTable, name: str, rows: DataF
     _refuse(engine, made._replace(query=made.table), f"table {name}")
     if engine.find(name) is not None:
         raise InvalidInput(f"there is already a table `{name}`", hint="drop it first, or append to it")
-    with spoken(engine.gateway):
+    with translate_spark_errors(engine.gateway):
         _create_as(engine, made, name, rows)
 
 
@@ -163,7 +163,7 @@ def _schema(engine: Engine, columns: tuple[s.ColumnDefinition, ...], place: str)
 
 
 def _type(engine: Engine, column: s.ColumnDefinition, place: str) -> spark.DataType:
-    with spoken(engine.gateway):
+    with translate_spark_errors(engine.gateway):
         try:
             return spark.StructType.fromDDL(f"x {column.type}").fields[0].dataType
         except Exception as error:

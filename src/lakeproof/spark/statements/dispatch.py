@@ -18,11 +18,11 @@ from lakeproof.iceberg.committing.whole_file_commits import delete_where
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
-from lakeproof.spark.jvm.failures import spoken
+from lakeproof.spark.jvm.failures import translate_spark_errors
 from lakeproof.spark.names_in_force import names_mean
 from lakeproof.spark.reading.cached_frames import follow_tables
-from lakeproof.spark.reading.explaining import explained
-from lakeproof.spark.reading.metadata_answers import answered
+from lakeproof.spark.reading.explaining import explain_query
+from lakeproof.spark.reading.metadata_answers import answer_from_metadata
 from lakeproof.spark.row_level.insert import run_insert
 from lakeproof.spark.row_level.rerun import note_rerun, run_row_level
 from lakeproof.spark.row_level.target import analyzer_of
@@ -31,7 +31,7 @@ from lakeproof.spark.statements.analysis import Analyzer, Arguments, ParsedComma
 from lakeproof.spark.statements.instants import epoch_millis
 from lakeproof.spark.statements.local_rows import local_rows, row_of_longs, texts
 from lakeproof.spark.statements.names import (
-    is_known,
+    is_managed_name,
     managed,
     managed_target,
     qualified,
@@ -39,9 +39,9 @@ from lakeproof.spark.statements.names import (
     refuse_unsupported,
 )
 from lakeproof.spark.statements.options import refuse_options_in
-from lakeproof.spark.statements.procedures import call
+from lakeproof.spark.statements.procedures import run_procedure
 from lakeproof.spark.statements.table_options import lowered
-from lakeproof.sql import parse
+from lakeproof.sql import parse_statement
 from lakeproof.sql import statements as s
 from lakeproof.sql.lexer import split
 from lakeproof.sql.parser import asks_for_management, target
@@ -85,7 +85,7 @@ class StatementRunner:
     def understood(self, text: str) -> s.Statement:
         """The statement; one that we cannot read and that is not about a managed table is Spark's to judge."""
         try:
-            return parse(text)
+            return parse_statement(text)
         except InvalidInput:
             name = target(text)
             if asks_for_management(text) or (name is not None and managed(self.engine, name) is not None):
@@ -146,14 +146,14 @@ class StatementRunner:
                 refuse_managed_path(self.engine, path)
                 return self.spark_sql(text)
             case s.ProcedureCall():
-                return call(self.engine, statement)
+                return run_procedure(self.engine, statement)
             case s.Explain(mode, inner, text):
                 return self._explain(mode, inner, text)
             case s.ExecuteImmediate():
                 return self._immediate(statement)
             case s.Other(text):
                 return self.spark_sql(text)
-            case s.Drop(name) if is_known(self.engine, name):
+            case s.Drop(name) if is_managed_name(self.engine, name):
                 ddl.drop(self.engine, statement)  # even if its metadata cannot be read
                 return self.nothing()
         assert isinstance(statement, OnTable)
@@ -168,15 +168,15 @@ class StatementRunner:
             case s.Truncate():
                 delete_where(table, ALWAYS)
             case s.Describe(extended=extended):
-                return shows.described(session, table, extended=extended)
+                return shows.describe_table(session, table, extended=extended)
             case s.Show(what="partitions"):
-                return shows.partitions(session, table)
+                return shows.show_partitions(session, table)
             case s.Show(what="create table"):
                 return shows.create_statement(session, table)
             case s.Show(what="tblproperties"):
-                return shows.properties(session, table)
+                return shows.show_properties(session, table)
             case s.Show():
-                return shows.columns(session, table)
+                return shows.show_columns(session, table)
         return self.nothing()
 
     def nothing(self) -> DataFrame:
@@ -206,7 +206,7 @@ class StatementRunner:
         if not isinstance(found, str) or len(split(found)) != 1:
             return self.spark_sql(immediate.text)  # which refuses it
         if immediate.plain:
-            with spoken(self.engine.gateway, found):
+            with translate_spark_errors(self.engine.gateway, found):
                 return self._result(found, None)
         name = target(found)
         ours = asks_for_management(found) or (name is not None and managed(self.engine, name) is not None)
@@ -223,7 +223,7 @@ class StatementRunner:
             rows = self.spark_sql(statement.text)
         else:
             return self.spark_sql(text)
-        said = explained(self.engine, rows, mode)
+        said = explain_query(self.engine, rows, mode)
         return texts(self.engine.gateway.spark, ("plan",), [(said,)])
 
     def _query(self, text: str, args: Arguments | None) -> DataFrame:
@@ -232,7 +232,7 @@ class StatementRunner:
         if _OPTIONS.search(text):
             refuse_options_in(text, lambda name: managed(self.engine, name) is not None)
         rows = self._sql(text, args)
-        answer = answered(self.engine, rows) if _AGGREGATES.search(text) else None
+        answer = answer_from_metadata(self.engine, rows) if _AGGREGATES.search(text) else None
         if answer is None:
             return rows
         if answer.only_counts:

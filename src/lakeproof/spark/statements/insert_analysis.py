@@ -15,7 +15,7 @@ from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import AppendRows, Engine, Overwrite, OverwritePartitions, WriteMode, version_label
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.reading.catalyst import translated, trees_of
-from lakeproof.spark.row_level.scan_filters import Asked, asked
+from lakeproof.spark.row_level.scan_filters import Asked, asked_of_table
 from lakeproof.spark.row_level.target import analyzer_of
 from lakeproof.spark.statements.analysis import ParsedInsert
 from lakeproof.spark.statements.options import refuse_write_options
@@ -49,7 +49,7 @@ def _resolved(engine: Engine, table: Table, parsed: ParsedInsert) -> ResolvedIns
         return None
     refuse_write_options(table, gateway.java_map(command.writeOptions()))
     rows = gateway.dataframe(command.query())
-    said = asked(engine, table, rows)
+    said = asked_of_table(engine, table, rows)
     head = table.current_snapshot()
     if said.heads - {None if head is None else head.snapshot_id}:
         return None

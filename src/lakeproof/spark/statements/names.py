@@ -53,7 +53,7 @@ def managed_target(engine: Engine, parts: Sequence[str]) -> str | None:
     return name if engine.find(name) is not None else None
 
 
-def is_known(engine: Engine, name: str) -> bool:
+def is_managed_name(engine: Engine, name: str) -> bool:
     """Whether the name means a managed table, be its metadata readable or not."""
     return table_exists(engine.catalog, qualified(engine, name))
 

@@ -11,7 +11,7 @@ from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.reading.scan import Scan
-from lakeproof.sql.lexer import marked, tokens_of
+from lakeproof.sql.lexer import mark_place, tokens_of
 
 _WAP_SETTINGS = ("spark.wap.branch", "spark.wap.id")
 _READ = ("snapshot-id", "as-of-timestamp", "branch", "tag")
@@ -75,7 +75,7 @@ def refuse_options_in(text: str, is_managed: Any) -> None:
         if tokens[at - 1].kind in ("word", "quoted") and is_managed(name):
             raise InvalidInput(
                 "options of a table are not supported here",
-                place=marked(text, token.start),
+                place=mark_place(text, token.start),
                 hint="read another version with VERSION AS OF or TIMESTAMP AS OF",
             )
 

@@ -44,7 +44,7 @@ class Procedure(NamedTuple):
     run: Callable[..., Sequence[Row]]
 
 
-def call(engine: Engine, called: ProcedureCall) -> DataFrame:
+def run_procedure(engine: Engine, called: ProcedureCall) -> DataFrame:
     """The result of a procedure, as rows."""
     procedure = PROCEDURES.get(called.procedure)
     if procedure is None:

@@ -25,7 +25,7 @@ class Result(NamedTuple):
     cut: bool = False
 
 
-def result_of(lake: Lake, text: str, *, at_most: int | None = None) -> Result:
+def run_for_result(lake: Lake, text: str, *, at_most: int | None = None) -> Result:
     """Run one statement; times and decimals come as text, in the session's time zone."""
     rows = lake.sql(text)
     if not rows.columns:

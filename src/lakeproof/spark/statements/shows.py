@@ -14,7 +14,7 @@ from lakeproof.spark.jvm.spark_types import to_spark_schema
 from lakeproof.spark.statements.local_rows import texts
 
 
-def described(session: SparkSession, table: Table, *, extended: bool) -> DataFrame:
+def describe_table(session: SparkSession, table: Table, *, extended: bool) -> DataFrame:
     """The columns, the partition fields and, extended, what else is known."""
     rows: list[tuple[str, str, str | None]] = []
     for field in to_spark_schema(table.schema()).fields:
@@ -40,7 +40,7 @@ def _details(table: Table) -> Iterator[tuple[str, str]]:
     yield "Table Properties", ", ".join(f"{name}={value}" for name, value in sorted(table.properties.items()))
 
 
-def partitions(session: SparkSession, table: Table) -> DataFrame:
+def show_partitions(session: SparkSession, table: Table) -> DataFrame:
     """One row per partition that holds live files, as `field=value/field=value`."""
     found = plan(table)
     shown = set()
@@ -79,12 +79,12 @@ def create_statement(session: SparkSession, table: Table) -> DataFrame:
     return texts(session, ("createtab_stmt",), [(text.rstrip(),)])
 
 
-def properties(session: SparkSession, table: Table) -> DataFrame:
+def show_properties(session: SparkSession, table: Table) -> DataFrame:
     """The table properties."""
     return texts(session, ("key", "value"), sorted(table.properties.items()))
 
 
-def columns(session: SparkSession, table: Table) -> DataFrame:
+def show_columns(session: SparkSession, table: Table) -> DataFrame:
     """The names of the columns."""
     return texts(session, ("col_name",), [(field.name,) for field in table.schema().fields])
 

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 
 from lakeproof.iceberg import pyiceberg_names as iceberg
 from lakeproof.iceberg.committing.footers import WrittenFile, data_file_from_bytes
-from lakeproof.iceberg.failures import spoken
+from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.tables.column_dependencies import table_dependencies
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway
@@ -145,7 +145,7 @@ def _written(table: iceberg.Table, partition: _Row, rows: Sequence[_Row], path: 
     ) as writer:
         writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
     data = sink.getvalue()
-    with spoken(f"file {path}"), table.io.new_output(path).create() as stream:
+    with translate_errors(f"file {path}"), table.io.new_output(path).create() as stream:
         stream.write(data)
     return data_file_from_bytes(table, WrittenFile(path, partition), footers[0], data.size)
 

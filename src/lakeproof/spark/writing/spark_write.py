@@ -41,7 +41,7 @@ from lakeproof.spark.jvm.paths import for_spark, from_spark
 from lakeproof.spark.jvm.spark_types import FIELD_ID, has_collections, to_spark_schema
 from lakeproof.spark.reading.columns import named_column, quoted
 from lakeproof.spark.writing.local_write import local_files
-from lakeproof.spark.writing.transforms import decoded, encoded, transformed
+from lakeproof.spark.writing.transforms import decoded, encoded, transform_column
 from lakeproof.spark.writing.worker_write import write_in_workers
 
 _PART = "__lakeproof_"
@@ -73,7 +73,7 @@ def write_rows(gateway: Gateway, table: Table, rows: DataFrame) -> WrittenFiles:
         else:
             paths = native_paths(gateway, with_parts, names, folder, table)
             files = [_written(table, path) for path in paths]
-        return WrittenFiles(described(table, files), folder)
+        return WrittenFiles(with_statistics(table, files), folder)
     except BaseException:
         remove_folder(gateway, folder)
         raise
@@ -81,10 +81,10 @@ def write_rows(gateway: Gateway, table: Table, rows: DataFrame) -> WrittenFiles:
 
 def _written(table: Table, path: str) -> WrittenFile:
     if _format(table) == "parquet":
-        return WrittenFile(path, partition_of(path, table))
+        return WrittenFile(path, partition_in_path(path, table))
     with table.io.new_input(path).open() as stream:
         count = orc.ORCFile(pa.BufferReader(stream.read())).nrows
-    return WrittenFile(path, partition_of(path, table), file_format=_format(table), record_count=count)
+    return WrittenFile(path, partition_in_path(path, table), file_format=_format(table), record_count=count)
 
 
 def new_folder(table: Table) -> str:
@@ -150,7 +150,7 @@ def _typed(name: str, kinds: Mapping[str, spark.DataType], field: spark.StructFi
 
 
 def _expected(dependency: Dependency, source: NestedField, destination: NestedField) -> Column:
-    value = transformed(named_column(source.name), dependency.transform, source.field_type)
+    value = transform_column(named_column(source.name), dependency.transform, source.field_type)
     if dependency.transform == "day" and isinstance(destination.field_type, DateType):
         return F.date_from_unix_date(value)
     return value.cast(_spark_type(destination))
@@ -191,12 +191,12 @@ def partition_columns(spec: PartitionSpec, schema: Schema) -> list[Column]:
     for field in spec.fields:
         kind = schema.find_type(field.source_id)
         source = named_column(*column_path(schema, field.source_id))
-        value = transformed(source, str(field.transform), kind)
+        value = transform_column(source, str(field.transform), kind)
         columns.append(encoded(value, str(field.transform), kind).alias(f"{_PART}{field.name}"))
     return columns
 
 
-def partition_of(path: str, table: Table) -> tuple[Any, ...]:
+def partition_in_path(path: str, table: Table) -> tuple[Any, ...]:
     """The partition values that a file's folders say."""
     spec, schema = table.spec(), table.schema()
     if not spec.fields:
@@ -269,7 +269,7 @@ def _open_files(gateway: Gateway) -> Iterator[None]:
         conf.unset(_OPEN_FILES)
 
 
-def described(table: Table, files: Sequence[WrittenFile]) -> tuple[DataFile, ...]:
+def with_statistics(table: Table, files: Sequence[WrittenFile]) -> tuple[DataFile, ...]:
     """The files with their statistics; a task without rows may still have written one, which is dropped."""
     made = data_files_from_footers(table, files)
     for empty in (file for file in made if file.record_count == 0):

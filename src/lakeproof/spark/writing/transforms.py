@@ -24,7 +24,7 @@ _ESCAPE = "~"
 _DAY_MICROS, _HOUR_MICROS = 86_400_000_000, 3_600_000_000
 
 
-def transformed(column: Column, transform: str, kind: iceberg.IcebergType) -> Column:
+def transform_column(column: Column, transform: str, kind: iceberg.IcebergType) -> Column:
     """The transform of a column of type `kind`: days and hours are counts since 1970-01-01 in UTC, a bucket an int."""
     name, _, argument = transform.partition("[")
     number = int(argument.rstrip("]")) if argument else 0

@@ -18,10 +18,10 @@ from lakeproof.spark.engine import AppendRows, Engine, Overwrite, OverwriteParti
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway, JavaProxy, from_java
 from lakeproof.spark.jvm.spark_types import to_spark_schema
-from lakeproof.spark.reading.catalyst import Untranslatable, comparison, membership, null_safe, parsed
+from lakeproof.spark.reading.catalyst import Untranslatable, comparison, membership, null_safe, parse_printed
 from lakeproof.spark.reading.columns import quoted
 from lakeproof.spark.row_level.insert import insert
-from lakeproof.spark.row_level.scan_filters import asked
+from lakeproof.spark.row_level.scan_filters import asked_of_table
 from lakeproof.spark.statements.insert_analysis import ResolvedInsert
 from lakeproof.spark.statements.options import refuse_write_options
 
@@ -203,7 +203,9 @@ class Insertable(JavaProxy):
     def insert(self, rows: Any, overwrite: bool) -> None:
         """Spark gives the rows; what is overwritten was said before."""
         found = DataFrame(rows, self.gateway.spark)
-        insert(self.engine, ResolvedInsert(self.table, found, self.mode, asked(self.engine, self.table, found)))
+        insert(
+            self.engine, ResolvedInsert(self.table, found, self.mode, asked_of_table(self.engine, self.table, found))
+        )
 
     class Java:
         """What py4j reads."""
@@ -250,7 +252,7 @@ def _literal(node: Any) -> Any:
     if kind == "date":
         return dt.date(1970, 1, 1) + dt.timedelta(days=int(value))
     text = value if isinstance(value, str | int | float | bool) else value.toString()
-    return parsed(kind, str(text))
+    return parse_printed(kind, str(text))
 
 
 def _empty(gateway: Gateway, class_name: str) -> Any:
