@@ -11,7 +11,7 @@ from pathlib import Path
 from lakeproof.checker import Verdict, check, load_model, to_itf
 from lakeproof.cli.commands import check_jobs
 from lakeproof.cli.engines import add_engine_arguments, explored
-from lakeproof.cli.files import read, read_policy, write
+from lakeproof.cli.files import read, write
 from lakeproof.cli.output import DONE, EXIT, console, print_json
 from lakeproof.commit import POLICIES
 from lakeproof.errors import InvalidInput
@@ -23,7 +23,9 @@ from lakeproof.report.terminal import print_verdict
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("model", metavar="MODEL", help="iceberg, paimon, a file of SQL jobs, or your own model.py")
+    parser.add_argument(
+        "model", metavar="MODEL", help="iceberg, files, paimon, a file of SQL jobs, or your own model.py"
+    )
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter; preset=NAME picks a named set"
     )
@@ -94,7 +96,11 @@ def subject_of(
     given = dict(parameters)
     if name == "iceberg" and require and "no_false_aborts" in require:
         given.setdefault("measure-aborts", "true")
-    return entry_of(name).subject(given, read_policy(policy or "lakeproof") if has_policies else None)
+    entry = entry_of(name)
+    if entry.policy is None:
+        return entry.subject(given, None)
+    word = policy or "lakeproof"
+    return entry.subject(given, entry.policy(word, read(word) if word.endswith(".toml") else None))
 
 
 def show(verdict: Verdict) -> None:
