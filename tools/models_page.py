@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from lakeproof.checker.model import Model
 from lakeproof.commit.policy_text import named_policy
-from lakeproof.models import files, iceberg, paimon
+from lakeproof.models import files, iceberg, paimon, sink
 from lakeproof.models.files import bounds as files_bounds
 from lakeproof.models.iceberg import bounds
 from lakeproof.models.paimon import bounds as paimon_bounds
@@ -16,8 +16,8 @@ PATH = "docs/reference/properties.md"
 INTRODUCTION = """\
 # Properties, parameters and presets
 
-What `lakeproof check iceberg`, `lakeproof check files` and `lakeproof check paimon` ask, and what `--set NAME=VALUE`
-may change. Made from the models (`make docs`); `lakeproof check MODEL --parameters` prints the parameters.
+What `lakeproof check iceberg`, `files`, `sink` and `paimon` ask, and what `--set NAME=VALUE` may change. Made from the
+models (`make docs`); `lakeproof check MODEL --parameters` prints the parameters.
 
 A property is of one of three kinds. **always**: it holds in every state. **eventually**: every fair run comes to where
 it holds. **reachable**: some run gets there; one that is not reached says that something could not be tested, and does
@@ -56,6 +56,12 @@ MEANINGS = {
         "everybody_comes_to_rest": "every fair run ends with nobody at work",
         "no_deadlock": "whoever has something in hand can always go on",
     },
+    "sink": {
+        "each_record_at_most_once": "no record of the log is in the table twice",
+        "no_record_is_left_out": "when a sink says that it has read the log, every record is in the table",
+        "the_log_is_read": "every fair run comes to where the log is read",
+        "no_deadlock": "a sink that has not read the log can always go on",
+    },
     "paimon": {
         "sequential_snapshot_ids": "snapshot ids have no gap",
         "consistent_read": "every key reads as the ghost history says",
@@ -78,6 +84,7 @@ def page() -> tuple[str, str]:
         INTRODUCTION,
         _model("iceberg", iceberg_model, iceberg.parameter_help(), bounds.PRESETS),
         _model("files", files_model, files.parameter_help(), files_bounds.PRESETS),
+        _model("sink", sink.build({}), sink.parameter_help(), sink.PRESETS),
         _model("paimon", paimon_model, paimon.parameter_help(), paimon_bounds.PRESETS),
     ]
     return PATH, "\n".join(parts)

@@ -13,12 +13,13 @@ from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.commit.policy import POLICIES, Policy
 from lakeproof.commit.policy_text import named_policy, one_of, policy_from_text
 from lakeproof.errors import InvalidInput
-from lakeproof.models import files, iceberg, paimon
+from lakeproof.models import files, iceberg, paimon, sink
 from lakeproof.models.files.rules_text import rules_from_text
 from lakeproof.models.files.world import Rules
 from lakeproof.models.iceberg.telling import told
 from lakeproof.models.parameter_values import unknown
 from lakeproof.models.scenario_text import scenario_text
+from lakeproof.models.sink.world import SinkRules
 
 
 class Subject(NamedTuple):
@@ -87,9 +88,21 @@ def files_subject(parameters: Mapping[str, str], rules: Rules | None = None) -> 
     return Subject(source(), source, chosen.name)
 
 
+def sink_subject(parameters: Mapping[str, str], rules: SinkRules | None = None) -> Subject:
+    """The model of a streaming sink under rules."""
+    chosen = rules or sink.OURS
+    source = partial(sink.build, dict(parameters), chosen)
+    return Subject(source(), source, chosen.name)
+
+
+def _sink_rules(word: str, text: str | None) -> SinkRules:
+    return sink.OURS if text is None else sink.rules_from_text(text, place=word)
+
+
 CATALOG: dict[str, Entry] = {
     "iceberg": Entry(iceberg_subject, iceberg.parameter_help, iceberg.PRESETS, _policy),
     "files": Entry(files_subject, files.parameter_help, files.PRESETS, _rules),
+    "sink": Entry(sink_subject, sink.parameter_help, sink.PRESETS, _sink_rules),
     "paimon": Entry(_paimon_subject, paimon.parameter_help, paimon.PRESETS),
 }
 LATER = {"delta": "Delta Lake", "hudi": "Apache Hudi"}

@@ -17,10 +17,10 @@ from lakeproof.models.files.rules_text import rules_from_text
 WHOLE = "committed_snapshots_are_whole"
 STATES = {
     "cleanup": 5_536,
-    "expire-beside-writers": 36_523,
-    "orphans-beside-writers": 145_383,
+    "expire-beside-writers": 36_751,
+    "orphans-beside-writers": 146_111,
     "orphans-in-a-shared-folder": 3_483,
-    "reader-beside-expiry": 77_121,
+    "reader-beside-expiry": 90_029,
     "create-and-drop": 69,
     "alter-beside-writers": 873,
 }
@@ -83,7 +83,7 @@ WRONG = {
         "orphans-beside-writers", '[upkeep]\norphans = ["load", "list", "remove"]', WHOLE, 7
     ),
     "a missing file is passed over": Wrong(
-        "reader-beside-expiry", '[upkeep]\nwhen_missing = "skip"', "scans_are_whole", 14
+        "reader-beside-expiry", '[upkeep]\nwhen_missing = "skip"', "scans_are_whole", 15
     ),
     "nothing is ever cleaned up": Wrong("cleanup", "removes_after = []", "only_orphans_are_left", 3),
     "a drop takes what it did not read": Wrong(

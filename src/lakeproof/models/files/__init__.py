@@ -13,6 +13,7 @@ from lakeproof.models.files.upkeep_steps import MAINTAINER, TAGGER
 from lakeproof.models.files.world import (
     AT_REST,
     DATA,
+    LISTS,
     MANIFESTS,
     METADATA,
     NEIGHBOURS,
@@ -74,7 +75,8 @@ def first_world(initial: str, *, neighbour: bool) -> Shared:
         manifests = f"{MANIFESTS}-first.{number}"
         before = snapshots[-1].files if snapshots and number == 1 else ()
         data = Data(f"{DATA}-first.{number}", (-number,), manifests, -number)
-        snapshots.append(Snap(f"first.{number}", -number, number, manifests, (*before, data)))
+        listed = f"{LISTS}-first.{number}"
+        snapshots.append(Snap(f"first.{number}", -number, number, listed, (*before, data)))
     table = Meta(f"{METADATA}-first", tuple(snapshots), last=len(snapshots))
     named = {*table.needed, *files}
     head = table.head

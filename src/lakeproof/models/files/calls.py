@@ -10,6 +10,7 @@ from lakeproof.commit.upkeep import old_versions
 from lakeproof.models.files.world import (
     ALTER,
     DATA,
+    LISTS,
     MANIFESTS,
     METADATA,
     REWRITE,
@@ -93,9 +94,9 @@ class FileCalls:
         return Happened.MAY_COMMIT if {*own.sources} <= live else Happened.REFUSED
 
     def _can_read(self, table: Meta) -> bool:
-        """Whether the head's manifests are there; those of a head that is no more may have been removed since."""
-        manifests = {path for path in table.head.named if kind_of(path) == MANIFESTS} if table.head else set()
-        if manifests <= {*self.shared.store}:
+        """Whether the head's list and manifests are there; those of a head that is no more may have been removed."""
+        opened = {path for path in table.head.named if kind_of(path) in (LISTS, MANIFESTS)} if table.head else set()
+        if opened <= {*self.shared.store}:
             return True
         if self.shared.table is None or self.shared.table.file == table.file:
             raise FileNotFoundError
@@ -110,7 +111,7 @@ class FileCalls:
         tries = own.tries + 1
         suffix = f"{own.command}.{1 if self.rules.shares_names else tries}"
         manifests, metadata = f"{MANIFESTS}-{suffix}", f"{METADATA}-{suffix}"
-        written = (metadata,) if own.kind == ALTER else (manifests, metadata)
+        written = (metadata,) if own.kind == ALTER else (manifests, f"{LISTS}-{suffix}", metadata)
         self.shared = self.shared.with_files(written)
         first = base.next_row_id
         if self.rules.row_ids_at_first_try and own.first_row_id is not None:
@@ -136,7 +137,7 @@ class FileCalls:
         if own.data is not None:
             files.append(own.data._replace(listed_in=manifests, first_row_id=first))
         added = len(own.data.rows) if own.data is not None and own.kind != REWRITE else 0
-        snapshot = Snap(suffix, own.command, base.last + 1, manifests, tuple(sorted(files)))
+        snapshot = Snap(suffix, own.command, base.last + 1, f"{LISTS}-{suffix}", tuple(sorted(files)))
         schema = own.scan.schema if self.rules.schema_of_scan and own.scan is not None else base.schema
         return base._replace(
             file=metadata,

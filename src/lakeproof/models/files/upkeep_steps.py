@@ -21,6 +21,7 @@ from lakeproof.models.files.steps import FileStep, moved, young
 from lakeproof.models.files.world import (
     AT_REST,
     DATA,
+    LISTS,
     MANIFESTS,
     METADATA,
     NEIGHBOUR,
@@ -111,7 +112,7 @@ def _loaded_slowly(setup: Setup, shared: Shared, table: Meta, own: Upkeep) -> It
         yield shared, own._replace(phase=own.phase - 1, base=table)
         return
     store = {*shared.store}
-    gone = [s for s in own.base.snapshots if s.manifests not in store]
+    gone = [s for s in own.base.snapshots if s.list not in store]
     if gone and setup.rules.upkeep.when_missing is WhenMissing.SKIP:
         seen = own.base._replace(snapshots=tuple(s for s in own.base.snapshots if s not in gone))
         yield shared, _with_orphans(setup, own._replace(needed=tuple(sorted(seen.needed)), base=None))
@@ -151,8 +152,8 @@ def _committed(setup: Setup, shared: Shared, table: Meta, own: Upkeep) -> tuple[
 def _created(setup: Setup, shared: Shared, own: Upkeep, phase: UpkeepPhase) -> Iterator[tuple[Shared, Own]]:
     """CREATE TABLE … AS SELECT: its query may fail while it writes."""
     further = own._replace(phase=own.phase + 1)
-    data, manifests = f"{DATA}-{own.number}", f"{MANIFESTS}-{own.number}.1"
-    snapshot = Snap(f"{own.number}.1", own.number, 1, manifests, (Data(data, (own.number,), manifests),))
+    data, manifests, listed = (f"{DATA}-{own.number}", *(f"{kind}-{own.number}.1" for kind in (MANIFESTS, LISTS)))
+    snapshot = Snap(f"{own.number}.1", own.number, 1, listed, (Data(data, (own.number,), manifests),))
     ended = shared._replace(upkeep=shared.upkeep - 1)
     visible_first = phases_of(setup, "creation")[0] is COMMIT
     if phase is COMMIT:
@@ -164,7 +165,7 @@ def _created(setup: Setup, shared: Shared, own: Upkeep, phase: UpkeepPhase) -> I
         yield told, further
         return
     if not visible_first:
-        yield shared.with_files((data, manifests)), further
+        yield shared.with_files((data, manifests, listed)), further
         yield ended, AT_REST  # the query fails: nobody has seen anything
     elif shared.table is not None:
         table = shared.table
@@ -179,7 +180,9 @@ def _created(setup: Setup, shared: Shared, own: Upkeep, phase: UpkeepPhase) -> I
             last=table.last + 1,
             next_row_id=table.next_row_id + 1,
         )
-        after = shared.with_files((data, manifests, file))._replace(table=meta, landed=(*shared.landed, own.number))
+        after = shared.with_files((data, manifests, listed, file))._replace(
+            table=meta, landed=(*shared.landed, own.number)
+        )
         yield after._replace(acknowledged=(*after.acknowledged, own.number)), further
         yield ended.without(table.needed)._replace(table=None), AT_REST  # the query fails: the table is purged
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from lakeproof.commit.attempt import Attempt, Protocol
 from lakeproof.commit.upkeep import UpkeepPhase, UpkeepRules
 
-METADATA, MANIFESTS, DATA = "metadata", "manifests", "data"
-KINDS = (METADATA, MANIFESTS, DATA)
+METADATA, LISTS, MANIFESTS, DATA = "metadata", "lists", "manifests", "data"
+KINDS = (METADATA, LISTS, MANIFESTS, DATA)
 APPEND, REWRITE, ALTER = "append", "rewrite", "alter"
 COMMANDS = (APPEND, REWRITE, ALTER)
 NEIGHBOUR = "metadata-of-another-table"
@@ -36,13 +36,13 @@ class Snap(NamedTuple):
     id: str
     command: int
     number: int
-    manifests: str
+    list: str
     files: tuple[Data, ...] = ()
 
     @property
     def named(self) -> frozenset[str]:
         """Every file that a reader of it opens."""
-        return frozenset((self.manifests, *(f.path for f in self.files), *(f.listed_in for f in self.files)))
+        return frozenset((self.list, *(f.path for f in self.files), *(f.listed_in for f in self.files)))
 
     @property
     def rows(self) -> tuple[int, ...]:
