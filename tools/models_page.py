@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from lakeproof.checker.model import Model
 from lakeproof.commit.policy_text import named_policy
-from lakeproof.models import iceberg, paimon
+from lakeproof.models import files, iceberg, paimon, sink
+from lakeproof.models.files import bounds as files_bounds
 from lakeproof.models.iceberg import bounds
 from lakeproof.models.paimon import bounds as paimon_bounds
 
@@ -15,7 +16,7 @@ PATH = "docs/reference/properties.md"
 INTRODUCTION = """\
 # Properties, parameters and presets
 
-What `lakeproof check iceberg` and `lakeproof check paimon` ask, and what `--set NAME=VALUE` may change. Made from the
+What `lakeproof check iceberg`, `files`, `sink` and `paimon` ask, and what `--set NAME=VALUE` may change. Made from the
 models (`make docs`); `lakeproof check MODEL --parameters` prints the parameters.
 
 A property is of one of three kinds. **always**: it holds in every state. **eventually**: every fair run comes to where
@@ -40,6 +41,27 @@ MEANINGS = {
         "left to do",
         "no_deadlock": "a writer with a command in hand can always go on",
     },
+    "files": {
+        "committed_snapshots_are_whole": "every file that the table's metadata names is there, also those of a table "
+        "in the same folder",
+        "acknowledged_rows_stay": "an acknowledged row is in the head until somebody drops the table who had read it; "
+        "so is a column",
+        "no_command_commits_twice": "no command has two snapshots, and no row is in the head twice",
+        "what_failed_is_not_there": "a command that was said to have failed has no snapshot",
+        "only_orphans_are_left": "where nobody is at work, a file that nothing names was left by a command that died "
+        "or heard nothing",
+        "tags_stay": "an expiry drops no tag that was made meanwhile",
+        "row_ids_are_unique": "no two appended files number their rows alike",
+        "scans_are_whole": "a scan that ends has read all rows of one snapshot",
+        "everybody_comes_to_rest": "every fair run ends with nobody at work",
+        "no_deadlock": "whoever has something in hand can always go on",
+    },
+    "sink": {
+        "each_record_at_most_once": "no record of the log is in the table twice",
+        "no_record_is_left_out": "when a sink says that it has read the log, every record is in the table",
+        "the_log_is_read": "every fair run comes to where the log is read",
+        "no_deadlock": "a sink that has not read the log can always go on",
+    },
     "paimon": {
         "sequential_snapshot_ids": "snapshot ids have no gap",
         "consistent_read": "every key reads as the ghost history says",
@@ -56,10 +78,13 @@ def page() -> tuple[str, str]:
     """The path of the page and its text."""
     ours = named_policy("lakeproof")
     iceberg_model = iceberg.model_of(iceberg.configured({}, ours))
+    files_model = files.build({"scans": "1"})
     paimon_model = paimon.build({})
     parts = [
         INTRODUCTION,
         _model("iceberg", iceberg_model, iceberg.parameter_help(), bounds.PRESETS),
+        _model("files", files_model, files.parameter_help(), files_bounds.PRESETS),
+        _model("sink", sink.build({}), sink.parameter_help(), sink.PRESETS),
         _model("paimon", paimon_model, paimon.parameter_help(), paimon_bounds.PRESETS),
     ]
     return PATH, "\n".join(parts)

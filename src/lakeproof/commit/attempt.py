@@ -17,7 +17,8 @@ whatever goes wrong in a phase is something that happened too. Three facts carry
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -96,6 +97,35 @@ SETTLED = frozenset({Happened.OWN_ID_FOUND, Happened.CERTAINLY_NOT, Happened.ALR
 """After these no try of ours can commit any more but the one that did: the sequence number is taken."""
 
 
+class Keeps(StrEnum):
+    """What an ended attempt leaves alone of the files that it wrote."""
+
+    NAMED = "what the committed snapshot names"
+    LAST_TRY = "what the last try wrote"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """The rules of an attempt as a value, so that a model can explore other engines' beside ours (`None`: ours)."""
+
+    next: Mapping[tuple[Phase, Happened], Phase]
+    unanswered: frozenset[tuple[Phase, Happened]] = UNANSWERED
+    settled: frozenset[Happened] = SETTLED
+    heeds_unanswered: bool = True  # nothing ends as 'not committed' while a try is unanswered
+    removes_after: frozenset[Phase] = ENDED - {Phase.UNKNOWN}
+    keeps: Keeps = Keeps.NAMED
+
+    def lets_clean_up(self, attempt: Attempt) -> bool:
+        """Whether files of an attempt that has ended like this are removed."""
+        return attempt.phase in self.removes_after and not (self.heeds_unanswered and attempt.unanswered)
+
+
+def ours() -> Protocol:
+    """The protocol of this file."""
+    return Protocol(NEXT, UNANSWERED, SETTLED)
+
+
 class Attempt(NamedTuple):
     """How far a commit has come. `retries` counts lost swaps; `unanswered`: a try may still commit."""
 
@@ -114,20 +144,22 @@ class Attempt(NamedTuple):
         """Whether it is known of every try whether it committed, so that what nobody needs can be removed."""
         return self.ended and self.phase is not Phase.UNKNOWN and not self.unanswered
 
-    def after(self, happened: Happened) -> Attempt:
+    def after(self, happened: Happened, by: Protocol | None = None) -> Attempt:
         """The attempt after its phase reported this."""
-        phase = NEXT.get((self.phase, happened))
+        rules = by or ours()
+        phase = rules.next.get((self.phase, happened))
         if phase is None:
             raise ModelError(f"an attempt in phase '{self.phase}' cannot hear '{happened}'")
         lost = happened is Happened.LOST_SWAP
         told = self._replace(
             phase=phase,
             retries=self.retries + lost,
-            unanswered=happened not in SETTLED and (self.unanswered or (self.phase, happened) in UNANSWERED),
+            unanswered=happened not in rules.settled
+            and (self.unanswered or (self.phase, happened) in rules.unanswered),
         )
         if told._is_spent and phase in (Phase.REFRESH, Phase.VALIDATE) and not (lost and told.unanswered):
             told = told._replace(phase=Phase.ABORTED)
-        return told._while_unanswered() if told.unanswered else told
+        return told._while_unanswered() if told.unanswered and rules.heeds_unanswered else told
 
     @property
     def _is_spent(self) -> bool:
@@ -151,12 +183,21 @@ def what_became(*, asked: int, last: int, taken: Collection[int]) -> Happened:
     return Happened.CERTAINLY_NOT if asked in taken else Happened.CANNOT_TELL
 
 
-def removable(attempt: Attempt, written: Iterable[str], named: Collection[str]) -> tuple[str, ...]:
+def removable(
+    attempt: Attempt, written: Iterable[str], named: Collection[str], by: Protocol | None = None
+) -> tuple[str, ...]:
     """What may be deleted of the files that an ended attempt wrote, over all its tries.
 
     `named` is what the committed snapshot itself names; nothing, where none was committed.
     """
-    return tuple(path for path in written if path not in named) if attempt.may_clean_up else ()
+    may = attempt.may_clean_up if by is None else by.lets_clean_up(attempt)
+    return tuple(path for path in written if path not in named) if may else ()
+
+
+def certainly_in_vain(attempt: Attempt, by: Protocol | None = None) -> bool:
+    """Whether an ended attempt certainly committed nothing, so that its writer may remove its own files too."""
+    may = attempt.may_clean_up if by is None else by.lets_clean_up(attempt)
+    return may and attempt.phase is not Phase.COMMITTED
 
 
 def written_in_vain(attempt: Attempt, brought: Iterable[str], named: Collection[str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
+from lakeproof.commit import attempt as rules
 from lakeproof.commit.attempt import Attempt, Happened, Phase, removable, written_in_vain
 from lakeproof.errors import CommitUnknown, LakeproofError
 
@@ -39,8 +40,8 @@ class Ended(NamedTuple):
     error: BaseException | None = None
 
 
-def call(attempt: Attempt, calls: Calls) -> Ended:
-    """Perform the attempt's phase: one call."""
+def call(attempt: Attempt, calls: Calls, by: rules.Protocol | None = None) -> Ended:
+    """Perform the attempt's phase: one call. `by`: the protocol of somebody else, to be explored."""
     phases = {
         Phase.REFRESH: calls.refresh,
         Phase.LOOK: calls.look,
@@ -55,7 +56,7 @@ def call(attempt: Attempt, calls: Calls) -> Ended:
         happened, error = Happened.NO_ANSWER if attempt.phase is Phase.SWAP else Happened.FAILED, raised
     except BaseException as raised:  # an interrupt: the writer does not go on
         happened, error = Happened.FAILED, raised
-    return Ended(attempt.after(happened), error)
+    return Ended(attempt.after(happened, by), error)
 
 
 def drive(attempt: Attempt, calls: Calls, *, may_wait: Callable[[Attempt], bool]) -> Ended:

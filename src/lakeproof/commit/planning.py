@@ -25,6 +25,7 @@ class Plan(NamedTuple):
     isolation: Isolation
     conflict_filter: Expression = ALWAYS
     by_filter: bool = False
+    by_written_partitions: bool = False  # the filter is narrowed to the partitions of what was written
 
     def change(self, *, command_id: str, scan_snapshot: int | None, scan_sequence_number: int) -> TableChange:
         """The change before anything is added or removed."""
@@ -48,6 +49,8 @@ def mode_for(command: Command, policy: Policy, table_mode: Mode, again: RunAgain
 
 def conflict_filter(command: Command, policy: Policy, *, target: Expression, everything: Expression) -> Expression:
     """Which concurrent files and rows matter: those like what the command writes, or like everything that it read."""
+    if policy.filters_by_nothing:
+        return ALWAYS
     if policy.filters_by_all_reads:
         return everything
     return ALWAYS if command is Command.MERGE else target

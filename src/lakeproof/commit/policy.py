@@ -57,6 +57,8 @@ class Policy:
     replaces_by_filter: bool = False  # an INSERT OVERWRITE drops what matches at the head, not what it planned
     always_copies: bool = False  # knows no merge-on-read
     filters_by_all_reads: bool = False  # else by the target's predicate alone, and a MERGE by nothing
+    filters_by_nothing: bool = False  # everything that others do matters
+    filters_by_written_partitions: bool = False  # only what others do to partitions that the command writes matters
     runs_again: bool = False
     carries_deletes: bool = False
     maps_rewrites: bool = False

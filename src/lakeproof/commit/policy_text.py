@@ -39,6 +39,12 @@ def policy_from_text(text: str, *, place: str) -> Policy:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"The policy file is not TOML: {error}", place=place) from None
+    return policy_from(content, text, place=place)
+
+
+def policy_from(table: Mapping[str, Any], text: str, *, place: str) -> Policy:
+    """A policy from a table of TOML; `text` is what it was read from, so that a mistake has a line."""
+    content = dict(table)
     word = str(content.pop("base", "lakeproof"))
     base = POLICIES[one_of(word, tuple(POLICIES), "a policy", place=_at(text, word, place))]
     lines = tuple(_line(entry, text, place) for entry in _tables(content.pop("line", ()), place))

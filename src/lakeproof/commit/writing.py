@@ -14,7 +14,7 @@ from lakeproof.commit.meaning import RowCommand, effect, is_read, read_filter, t
 from lakeproof.commit.planning import Plan, conflict_filter, mode_for, replaces_by_filter
 from lakeproof.commit.policy import Policy
 from lakeproof.commit.validation import RunAgain
-from lakeproof.filters import ALWAYS, any_of, applied, matches
+from lakeproof.filters import ALWAYS, Compare, Expression, all_of, any_of, applied, matches
 from lakeproof.format import (
     Bounds,
     DataFile,
@@ -79,7 +79,8 @@ def plan_of(
     found = conflict_filter(kind, policy, target=target, everything=everything)
     if command.meaning is not None and found == ALWAYS:
         found = command.meaning.everything
-    return Plan(kind, mode_for(kind, policy, table_mode, again), isolation, found, replaces_by_filter(kind, policy))
+    mode, by_filter = mode_for(kind, policy, table_mode, again), replaces_by_filter(kind, policy)
+    return Plan(kind, mode, isolation, found, by_filter, policy.filters_by_written_partitions)
 
 
 def written(command: RowCommand, table: TableState, shape: TableShape, plan: Plan, command_id: str) -> Written | None:
@@ -97,7 +98,18 @@ def written(command: RowCommand, table: TableState, shape: TableShape, plan: Pla
         return _replaced(base, command, done.added, shape)
     if command.command is Command.UPSERT:
         return _upserted(base, command, done.added, shape)
-    return with_new_rows(base._replace(reads=reads), table, new, done.added, shape)
+    found = with_new_rows(base._replace(reads=reads), table, new, done.added, shape)
+    if plan.by_written_partitions and shape.specs[-1]:
+        return found._replace(change=found.change._replace(conflict_filter=_written_partitions(found.change, shape)))
+    return found
+
+
+def _written_partitions(change: TableChange, shape: TableShape) -> Expression:
+    """The partitions that a change writes, as a filter; they are taken by value."""
+    columns = [field.column for field in shape.specs[-1]]
+    data = {file.partition for file in (*change.added_data_files, *change.removed_data_files)}
+    partitions = sorted(data | {file.partition for file in change.added_delete_files}, key=repr)
+    return any_of(all_of(map(Compare, columns, ["="] * len(columns), values)) for values in partitions)
 
 
 def with_new_rows(

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lakeproof.checker.model import Model
 from lakeproof.checker.verdicts.trace import Trace
 from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.commit.policy import POLICIES, Policy
+from lakeproof.commit.policy_text import named_policy, one_of, policy_from_text
 from lakeproof.errors import InvalidInput
-from lakeproof.models import iceberg, paimon
+from lakeproof.models import files, iceberg, paimon, sink
+from lakeproof.models.files.rules_text import rules_from_text
+from lakeproof.models.files.world import Rules
 from lakeproof.models.iceberg.telling import told
 from lakeproof.models.parameter_values import unknown
 from lakeproof.models.scenario_text import scenario_text
+from lakeproof.models.sink.world import SinkRules
 
 
 class Subject(NamedTuple):
@@ -31,12 +35,31 @@ class Subject(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One model: its subject for parameters and a policy (`None`: it has none), its parameters and its presets."""
+    """One model: its subject for parameters and a policy (`None`: ours), its parameters and its presets.
 
-    subject: Callable[[Mapping[str, str], Policy | None], Subject]
+    `policy` reads a policy from a name or from the text of a file (the second word); `None`: the model has none.
+    """
+
+    subject: Callable[[Mapping[str, str], Any], Subject]
     parameters: Callable[[], dict[str, str]]
     presets: Mapping[str, Mapping[str, str]]
-    has_policies: bool = False
+    policy: Callable[[str, str | None], Any] | None = None
+
+    @property
+    def has_policies(self) -> bool:
+        """Whether whoever takes part may have rules of its own."""
+        return self.policy is not None
+
+
+def _policy(word: str, text: str | None) -> Policy:
+    return named_policy(word) if text is None else policy_from_text(text, place=word)
+
+
+def _rules(word: str, text: str | None) -> Rules:
+    if text is not None:
+        return rules_from_text(text, place=word)
+    one_of(word, (files.OURS.name,), "rules for files", place=f"--policy {word}")
+    return files.OURS
 
 
 def iceberg_subject(parameters: Mapping[str, str], policy: Policy | None = None) -> Subject:
@@ -54,12 +77,32 @@ def iceberg_subject(parameters: Mapping[str, str], policy: Policy | None = None)
     )
 
 
-def _paimon_subject(parameters: Mapping[str, str], policy: Policy | None) -> Subject:
+def _paimon_subject(parameters: Mapping[str, str], policy: None) -> Subject:
     return Subject(paimon.build(parameters), partial(paimon.build, dict(parameters)))
 
 
+def files_subject(parameters: Mapping[str, str], rules: Rules | None = None) -> Subject:
+    """The model of files under rules."""
+    chosen = rules or files.OURS
+    source = partial(files.build, dict(parameters), chosen)
+    return Subject(source(), source, chosen.name)
+
+
+def sink_subject(parameters: Mapping[str, str], rules: SinkRules | None = None) -> Subject:
+    """The model of a streaming sink under rules."""
+    chosen = rules or sink.OURS
+    source = partial(sink.build, dict(parameters), chosen)
+    return Subject(source(), source, chosen.name)
+
+
+def _sink_rules(word: str, text: str | None) -> SinkRules:
+    return sink.OURS if text is None else sink.rules_from_text(text, place=word)
+
+
 CATALOG: dict[str, Entry] = {
-    "iceberg": Entry(iceberg_subject, iceberg.parameter_help, iceberg.PRESETS, has_policies=True),
+    "iceberg": Entry(iceberg_subject, iceberg.parameter_help, iceberg.PRESETS, _policy),
+    "files": Entry(files_subject, files.parameter_help, files.PRESETS, _rules),
+    "sink": Entry(sink_subject, sink.parameter_help, sink.PRESETS, _sink_rules),
     "paimon": Entry(_paimon_subject, paimon.parameter_help, paimon.PRESETS),
 }
 LATER = {"delta": "Delta Lake", "hudi": "Apache Hudi"}

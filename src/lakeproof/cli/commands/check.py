@@ -11,10 +11,11 @@ from pathlib import Path
 from lakeproof.checker import Verdict, check, load_model, to_itf
 from lakeproof.cli.commands import check_jobs
 from lakeproof.cli.engines import add_engine_arguments, explored
-from lakeproof.cli.files import read_policy, read_text, write_text
+from lakeproof.cli.files import read_text, write_text
 from lakeproof.cli.output import DONE, EXIT, console, print_json
 from lakeproof.commit import POLICIES
 from lakeproof.errors import InvalidInput
+from lakeproof.models.cases import case_from_text
 from lakeproof.models.catalog import Subject, entry_of, with_told_traces
 from lakeproof.report import page
 from lakeproof.report.notebook import show_in_notebooks
@@ -23,7 +24,11 @@ from lakeproof.report.terminal import print_verdict
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("model", metavar="MODEL", help="iceberg, paimon, a file of SQL jobs, or your own model.py")
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        help="iceberg, files, paimon, sink, a file of SQL jobs, a case.toml, or your own model.py",
+    )
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter; preset=NAME picks a named set"
     )
@@ -33,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--require", action="append", default=[], metavar="PROPERTY", help="let this property count in the verdict"
     )
+    parser.add_argument("--control", action="store_true", help="of a case file: the rules that hold there")
     add_engine_arguments(parser)
     parser.add_argument("--reductions", choices=("on", "off"), default="on", help="symmetry and private steps at once")
     parser.add_argument("--first", action="store_true", help="stop at the first violation")
@@ -59,7 +65,12 @@ def run(args: argparse.Namespace) -> int:
     if args.junit or args.sarif:
         flag = "--junit" if args.junit else "--sarif"
         raise InvalidInput("Only the check of a jobs file is reported to other programs", place=flag)
-    subject = subject_of(args.model, parameters_of(args.set), args.policy, args.require)
+    if args.model.endswith(".toml"):
+        case = case_from_text(read_text(args.model), place=args.model)
+        args.require = [*args.require, *case.require]
+        subject = case.subject(control=args.control, more=parameters_of(args.set))
+    else:
+        subject = subject_of(args.model, parameters_of(args.set), args.policy, args.require)
     text = read_text(args.model) if args.model.endswith(".py") else ""
     verdict = explored(args, subject.model, subject.source, version_of_model=text)
     verdict = with_told_traces(verdict, subject)
@@ -94,7 +105,11 @@ def subject_of(
     given = dict(parameters)
     if name == "iceberg" and require and "no_false_aborts" in require:
         given.setdefault("measure-aborts", "true")
-    return entry_of(name).subject(given, read_policy(policy or "lakeproof") if has_policies else None)
+    entry = entry_of(name)
+    if entry.policy is None:
+        return entry.subject(given, None)
+    word = policy or "lakeproof"
+    return entry.subject(given, entry.policy(word, read_text(word) if word.endswith(".toml") else None))
 
 
 def show(verdict: Verdict) -> None:

@@ -26,6 +26,7 @@ from sqlalchemy import bindparam, select, update
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
+from lakeproof.commit.upkeep import old_versions
 from lakeproof.errors import CommitRejected
 from lakeproof.iceberg.failures import database_was_busy, swapping
 from lakeproof.iceberg.pyiceberg_private import POINTERS
@@ -187,10 +188,9 @@ def _row(catalog: SqlCatalog, name: Identifier) -> dict[str, str]:
 def _drop_old_versions(table: Table, metadata: TableMetadata) -> None:
     if metadata.properties.get("write.metadata.delete-after-commit.enabled", "false").lower() == "true":
         logged = {entry.metadata_file for entry in metadata.metadata_log}
-        for entry in table.metadata.metadata_log:
-            if entry.metadata_file not in logged:
-                with suppress(Exception):  # gone before, or it stays: the commit has happened
-                    table.io.delete(entry.metadata_file)
+        for path in old_versions((entry.metadata_file for entry in table.metadata.metadata_log), logged):
+            with suppress(Exception):  # gone before, or it stays: the commit has happened
+                table.io.delete(path)
 
 
 def _table_at(table: Table, metadata: TableMetadata, location: str) -> Table:

@@ -22,6 +22,7 @@ from pyiceberg.table.update import (
     ValidatableTableRequirement,
 )
 
+from lakeproof.commit.upkeep import only_theirs, refs_stand
 from lakeproof.errors import CommitConflict, CommitRejected, InvalidInput
 from lakeproof.iceberg.committing.pointer import refreshed
 from lakeproof.iceberg.committing.retrying import change_metadata, commit_updates
@@ -156,10 +157,10 @@ def _files(table: Table, expired: list[Snapshot], retained: list[Snapshot], cach
     return Expired(
         table=table,
         snapshots=tuple(each.snapshot_id for each in expired),
-        content_files=tuple(sorted(candidates - needed)),
+        content_files=only_theirs(candidates, needed),
         manifests=tuple(sorted(gone)),
         manifest_lists=tuple(sorted(each.manifest_list for each in expired)),
-        mappings=tuple(sorted(mappings_of(expired) - mappings_of(retained))),
+        mappings=only_theirs(mappings_of(expired), mappings_of(retained)),
     )
 
 
@@ -172,7 +173,7 @@ class AssertRefs(ValidatableTableRequirement):
     def validate(self, base_metadata: TableMetadata | None) -> None:  # type: ignore[override]
         """Raise where the refs are others."""
         now = {} if base_metadata is None else _heads(base_metadata)
-        if now != self.refs:
+        if not refs_stand(self.refs, now):
             raise CommitFailedException("a branch or tag was changed meanwhile")
 
 

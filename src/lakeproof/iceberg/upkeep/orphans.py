@@ -16,6 +16,7 @@ from typing import NamedTuple
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Table
 
+from lakeproof.commit.upkeep import LIST, LOAD, ORPHANS, unneeded
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.committing.pointer import refreshed
 from lakeproof.iceberg.committing.retrying import same_table
@@ -77,13 +78,23 @@ def _read_again(table: Table, read: Callable[[Table], tuple[str, ...]]) -> tuple
 
 
 def _unneeded(table: Table, cut: int, cache: ManifestCache) -> tuple[str, ...]:
-    """The folder is listed before the metadata is read: whatever was committed until then is named by it."""
-    listed = list(_listed(table))
-    table = same_table(table, refreshed(table))
-    needed = {_bare(path) for path in _needed(table, cache)}
-    _refuse_shared_folder(table, [path for path, _ in listed if _bare(path) not in needed])
+    """The old files of the folder that nothing names; in which order the two are read, `commit/` says."""
+    listed: dict[str, int] = {}
+    needed: set[str] = set()
+
+    def load() -> None:
+        newest = same_table(table, refreshed(table))
+        needed.update(_bare(path) for path in _needed(newest, cache))
+
+    reads = {LIST: lambda: listed.update(_listed(table)), LOAD: load}
+    for phase in ORPHANS[:-1]:
+        reads[phase]()
+    bare = {_bare(path): path for path in listed}
+    _refuse_shared_folder(table, [bare[path] for path in unneeded(bare, needed)])
     since = int(table.properties.get(CREATED_PROPERTY, 0))
-    return tuple(sorted(path for path, ms in listed if since <= ms < cut and _owner(path) not in needed))
+    old = {path: _owner(path) for path, ms in listed.items() if since <= ms < cut}
+    orphaned = {*unneeded(old.values(), needed)}
+    return tuple(sorted(path for path, owner in old.items() if owner in orphaned))
 
 
 def _refuse_shared_folder(table: Table, unneeded: Iterable[str]) -> None:

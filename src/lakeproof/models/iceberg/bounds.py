@@ -43,7 +43,8 @@ PARAMETERS: dict[str, Parameter] = {
     "allow-deletes": Parameter("switch", "true", "there are DELETEs"),
     "commands": Parameter("names", "insert,update,delete", f"which commands are run: {', '.join(KINDS)}"),
     "predicates": Parameter("any|id", "any", "UPDATE and DELETE choose rows by any column, or by the first alone"),
-    "partitioned": Parameter("switch", "false", "the table is partitioned by its first column"),
+    "partitioned": Parameter("switch", "false", "the table is partitioned, by its first column or by partition-by"),
+    "partition-by": Parameter("name|color", "name", "by which column a partitioned table is partitioned"),
     "initial": Parameter("empty|one-file|two-files", "empty", "what is in the table: nothing, or one row per key"),
     "duplicates": Parameter("switch", "false", "INSERT may bring an id that is there already"),
     "fused": Parameter("switch", "false", "validation and swap are one step"),
@@ -205,7 +206,9 @@ def _setup(word: Mapping[str, str]) -> Setup:
     keys = _keys(word)
     col2, col3 = (values.names(name, word[name]) for name in ("col2-values", "col3-values"))
     partitioned = values.switch("partitioned", word["partitioned"])
-    shape = TableShape(COLUMNS, ((PartitionField("name"),) if partitioned else (),), int(word["format-version"]))
+    shape = TableShape(
+        COLUMNS, ((PartitionField(word["partition-by"]),) if partitioned else (),), int(word["format-version"])
+    )
     kinds = _kinds(word, partitioned=partitioned)
     commands = tuple(c for kind in kinds for c in commands_of(kind, keys, col2, col3, word["predicates"] == "id"))
     equality = "upsert" in kinds

@@ -1,0 +1,41 @@
+"""What upkeep removes, and in which order."""
+
+from lakeproof.commit.upkeep.rules import (
+    COMMIT,
+    CREATION,
+    DROP,
+    EXPIRY,
+    LIST,
+    LOAD,
+    ORPHANS,
+    REMOVE,
+    WRITE,
+    Asserts,
+    UpkeepPhase,
+    UpkeepRules,
+    WhenMissing,
+    old_versions,
+    only_theirs,
+    refs_stand,
+    unneeded,
+)
+
+__all__ = [
+    "COMMIT",
+    "CREATION",
+    "DROP",
+    "EXPIRY",
+    "LIST",
+    "LOAD",
+    "ORPHANS",
+    "REMOVE",
+    "WRITE",
+    "Asserts",
+    "UpkeepPhase",
+    "UpkeepRules",
+    "WhenMissing",
+    "old_versions",
+    "only_theirs",
+    "refs_stand",
+    "unneeded",
+]

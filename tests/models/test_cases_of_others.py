@@ -1,0 +1,94 @@
+"""Every case of another engine is found by the search, its control holds, and the page says so."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from lakeproof.checker.search import check
+from lakeproof.cli.main import main
+from lakeproof.errors import InvalidInput
+from lakeproof.models.cases import Case, case_from_text
+from lakeproof.models.sink import PRESETS, build, rules_from_text
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from cases_page import PAGE, cases, link  # noqa: E402
+
+CASES = {case.name: case for case in cases()}
+TEXT = (ROOT / PAGE).read_text(encoding="utf-8")
+
+
+def test_the_list_has_at_least_24_of_34_rows() -> None:
+    found = {case.row for case in CASES.values()}
+    left = {int(row) for row in re.findall(r"^\| (\d+) \| .*", TEXT.split("## Found")[0], re.M)}
+    assert len(found) >= 24
+    assert found | left == set(range(1, 35))
+    assert not found & left
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_case_is_found_and_its_control_holds(name: str) -> None:
+    case = CASES[name]
+    found = check(case.subject().model, first=True, require=case.require)
+    violated = found.property(case.violates)
+    control = check(case.subject(control=True).model, require=case.require)
+    assert (found.verdict, violated.verdict, control.verdict) == ("violated", "violated", "holds")
+    assert control.exhausted
+    line = next(line for line in TEXT.splitlines() if link(case.thread) in line and case.violates in line)
+    assert f"| {violated.depth} |" in line
+    assert line.endswith(f"| holds, {control.states:,} |")
+    assert case.mechanism in TEXT
+
+
+def test_no_case_differs_from_its_control_in_more_than_its_rules() -> None:
+    """The two share their parameters, unless the parameter is the catalog's or the cleaner's own rule."""
+    apart = {case.name: dict(case.control["set"]) for case in CASES.values() if "set" in case.control}
+    assert {name for name, changed in apart.items() if {*changed} - {"catalog", "slow-writers"}} == set()
+
+
+def test_the_command_line_runs_a_case_and_its_control(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(ROOT / "examples" / "cases" / "clickhouse-112081.toml")
+    assert main(["check", path]) == 1
+    assert "committed_snapshots_are_whole" in capsys.readouterr().out
+    assert main(["check", path, "--control"]) == 0
+
+
+def _case(text: str) -> Case:
+    head = 'thread = "a/b#1"\nengine = "e"\nmechanism = "m"\nviolates = "v"\n'
+    return case_from_text(head + text, place="mine.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('model = "file"', "did you mean files"),
+        ('model = "paimon"', "is not the name of"),
+        ('model = "files"\ncontrols = 1', "did you mean control"),
+        ("", "must say its model"),
+        ("=", "not TOML"),
+    ],
+)
+def test_mistakes_in_a_case_are_sentences(text: str, says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        _case(text)
+
+
+@pytest.mark.parametrize(
+    ("preset", "states"), [("lost-answers", 149), ("savepoints", 582), ("takeover", 27_633)], ids=list(PRESETS)
+)
+def test_a_sink_that_knows_its_offset_commits_each_record_once(preset: str, states: int) -> None:
+    found = check(build({"preset": preset}))
+    assert (found.verdict, found.states, found.unreached) == ("holds", states, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [('knows_by = "luck"', "is not the name of"), ("looks_once = 1", "true or false"), ("look_once = true", "did you")],
+)
+def test_mistakes_in_the_rules_of_a_sink_are_sentences(text: str, says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        rules_from_text(text, place="mine.toml")
