@@ -30,6 +30,12 @@ Rows = Callable[[str], list[tuple[Any, ...]]]
         ("select id from {t} where v > 'x' +", "Syntax error", "line 1"),
         ("insert into {t} values ('x', 'y')", "Cannot write incompatible data", ""),
         ("insert into {t} (id, nope) values (1, 'y')", "nope", ""),
+        ("alter table {t} create branch b as of version 3ays", "expected a literal, found `3ays`", "line 1"),
+        (
+            "create table {t}_b (id int) using iceberg partitioned by (bucket(4d, id))",
+            "expected a whole number",
+            "line 1",
+        ),
         ("alter table {t} drop column nope", "there is no column `nope`", "table"),
         ("alter table {t} alter column id type int", "", ""),
         ("describe {t} extended", "", ""),

@@ -218,3 +218,20 @@ def test_explain_shows_what_a_scan_reads_and_why(lake: Lake, rows: Rows, name: s
         assert "m = '02'" in plan
         assert "Files: 1 of 2" in plan
     assert "Files: 2 of 2" in rows(f"explain select * from {name}")[0][0]
+
+
+def test_a_table_is_loaded_by_its_format_and_its_name(lake: Lake, name: str) -> None:
+    lake.sql(f"create table {name} (id int) using iceberg")
+    lake.sql(f"insert into {name} values (1)")
+    before = lake.table(name).snapshots()[-1].snapshot_id
+    lake.sql(f"insert into {name} values (2)")
+    reader = lake.spark.read
+    assert (
+        reader.format("iceberg").load(name).count() == lake.spark.read.load(f"default.{name}", "ICEBERG").count() == 2
+    )
+    assert lake.spark.read.format("iceberg").option("snapshot-id", before).load(name).count() == 1
+    for wrong in (f"/some/folder/{name}", None):
+        with pytest.raises(InvalidInput, match="loaded by its name alone"):
+            lake.spark.read.format("iceberg").load(wrong)
+    with pytest.raises(Exception, match="PATH_NOT_FOUND"):
+        lake.spark.read.format("parquet").load("/nowhere")

@@ -37,6 +37,8 @@ _original_replace: Callable[..., None] = DataFrameWriterV2.replace
 _original_create_or_replace: Callable[..., None] = DataFrameWriterV2.createOrReplace
 _original_merge: Callable[..., None] = MergeIntoWriter.merge
 _original_table: Callable[..., DataFrame] = DataFrameReader.table
+_original_format: Callable[..., DataFrameReader] = DataFrameReader.format
+_original_load: Callable[..., DataFrame] = DataFrameReader.load
 
 
 def spark_sql(session: SparkSession) -> Callable[..., DataFrame]:
@@ -77,6 +79,8 @@ def _install() -> None:
     DataFrameWriterV2.createOrReplace = _create_or_replace
     MergeIntoWriter.merge = _merge
     DataFrameReader.table = _read_table
+    DataFrameReader.format = _read_format
+    DataFrameReader.load = _load
 
 
 @functools.wraps(_original_sql)
@@ -113,6 +117,23 @@ def _read_table(self: Any, tableName: str) -> DataFrame:
     if runner is None or table is None:
         return _original_table(self, tableName)
     return under_its_name(runner.engine, table, scan_with(runner.engine, table, options).rows)
+
+
+@functools.wraps(_original_format)
+def _read_format(self: Any, source: str) -> DataFrameReader:
+    self._lakeproof_format = source
+    return _original_format(self, source)
+
+
+@functools.wraps(_original_load)
+def _load(self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> DataFrame:
+    """`format("iceberg").load("namespace.table")` is `table("namespace.table")`."""
+    source = str(format or getattr(self, "_lakeproof_format", ""))
+    if runner_of(spark41.session_of(self)) is None or source.lower() != "iceberg":
+        return _original_load(self, path, format, schema, **options)
+    if not isinstance(path, str) or "/" in path or schema is not None:
+        raise InvalidInput("a managed table is loaded by its name alone", hint='load("namespace.table")')
+    return self.options(**options).table(path)
 
 
 def _with_own_errors(method: Callable[..., None]) -> Callable[..., None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NoReturn
 
 from lakeproof.sql.lexer import Token, error_at, tokens_of
@@ -107,13 +108,22 @@ class Cursor:
             if self.accept(word):
                 return known
         negative = self.accept_mark("-")
-        number = self.peek()
-        if number.kind != "number":
+        value = self._number()
+        return -value if negative else value
+
+    def _number(self) -> float | int:
+        """A number, with the letter that Spark lets stand behind one."""
+        found = re.fullmatch(r"((\d+)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?:[lLsSyYdDfF]|bd|BD)?", self.peek().value)
+        if self.peek().kind != "number" or found is None:
             self.fail("expected a literal")
         self.take()
-        digits = number.value.rstrip("lLsSyYdDfF") or number.value
-        value: float | int = float(digits) if any(c in digits for c in ".eE") else int(digits)
-        return -value if negative else value
+        return int(found[1]) if found[2] else float(found[1])
+
+    def whole_number(self) -> int:
+        """A whole number without a sign."""
+        if not self.peek().value.isdecimal():
+            self.fail("expected a whole number")
+        return int(self.take().value)
 
     def properties(self) -> tuple[tuple[str, str], ...]:
         """`(key 'value', 'key' = 'value', …)`; keys may have dots."""
@@ -137,7 +147,7 @@ class Cursor:
         self.expect_mark("(")
         arguments: list[str | int] = []
         while not self.accept_mark(")"):
-            arguments.append(int(self.take().value) if self.peek().kind == "number" else self.name())
+            arguments.append(self.whole_number() if self.peek().kind == "number" else self.name())
             self.accept_mark(",")
         columns = [one for one in arguments if isinstance(one, str)]
         numbers = [one for one in arguments if isinstance(one, int)]
