@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lakeproof.commit.checks import CHANGE_CHECKS, SNAPSHOT_CHECKS
-from lakeproof.commit.checks import describe_check
+from lakeproof.commit.checks import CHANGE_CHECKS, SNAPSHOT_CHECKS, describe_check
 from lakeproof.commit.explain import because
 from lakeproof.commit.validation import CommitWith, Refuse, RunAgain, validate
 from lakeproof.format import DeleteContent, Row, Rows, TableState, Value, deleted_rows, positions, visible
