@@ -12,7 +12,7 @@ from lakehouse import PEOPLE, Lakehouse, insert, people, rows_of, write
 
 from lakeproof.errors import CommitRejected
 from lakeproof.iceberg.committing.commit import METADATA_WRITTEN
-from lakeproof.iceberg.committing.pointer import refresh_table
+from lakeproof.iceberg.committing.pointer import refreshed
 from lakeproof.iceberg.committing.whole_file_commits import CommitOptions, append
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.tables.catalogs import open_catalog
@@ -50,7 +50,7 @@ def test_commits_through_the_request_of_icebergs_own_interface(lake: Lakehouse) 
     answer = append(table, write(table, people(3)), CommitOptions(on_phase=interfere))
     assert (answer.retries, catalog.commits) == (1, 3)
     assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x"), (3, "x")]
-    assert refresh_table(table).current_snapshot() == lake.load().current_snapshot()
+    assert refreshed(table).current_snapshot() == lake.load().current_snapshot()
 
 
 def test_the_retention_of_a_branch_survives_a_commit(lake: Lakehouse) -> None:

@@ -30,7 +30,7 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def explore_as_asked(
+def explored(
     args: argparse.Namespace, model: Model, source: Callable[[], Model], version_of_model: str = ""
 ) -> Verdict:
     """The verdict of the engine that was asked for; `source` makes the model in other processes."""

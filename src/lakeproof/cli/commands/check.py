@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lakeproof.checker import Verdict, check, load_model, to_itf
 from lakeproof.cli.commands import check_jobs
-from lakeproof.cli.engines import add_engine_arguments, explore_as_asked
+from lakeproof.cli.engines import add_engine_arguments, explored
 from lakeproof.cli.files import read_policy, read_text, write_text
 from lakeproof.cli.output import DONE, EXIT, console, print_json
 from lakeproof.commit import POLICIES
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidInput("Only the check of a jobs file is reported to other programs", place=flag)
     subject = subject_of(args.model, parameters_of(args.set), args.policy, args.require)
     text = read_text(args.model) if args.model.endswith(".py") else ""
-    verdict = explore_as_asked(args, subject.model, subject.source, version_of_model=text)
+    verdict = explored(args, subject.model, subject.source, version_of_model=text)
     verdict = with_told_traces(verdict, subject)
     write_files(args, subject, verdict)
     if args.json:

@@ -71,7 +71,7 @@ def is_in_catalog(catalog: Catalog, name: Identifier) -> bool:
     return catalog.table_exists(name)
 
 
-def refresh_table(table: Table) -> Table:
+def refreshed(table: Table) -> Table:
     """The table at its newest metadata; the same object where nobody has changed it, or where no catalog has it."""
     catalog = table.catalog
     if type(catalog) is NoopCatalog:

@@ -13,7 +13,7 @@ from pyiceberg.table.update import AssertTableUUID, TableRequirement, TableUpdat
 
 from lakeproof.errors import CommitRejected, InvalidInput, Unavailable
 from lakeproof.iceberg.committing.patience import Patience
-from lakeproof.iceberg.committing.pointer import refresh_table
+from lakeproof.iceberg.committing.pointer import refreshed
 from lakeproof.iceberg.failures import database_was_busy, swapping, translate_errors
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ def change_metadata(table: Table, change: Callable[[Table], T]) -> T:
     """What `change` gives for the newest metadata; it is called again after every lost swap."""
     place = f"table {'.'.join(table.name())}"
 
-    return until_swapped(place, table.properties, lambda: change(same_table(table, refresh_table(table))))
+    return until_swapped(place, table.properties, lambda: change(same_table(table, refreshed(table))))
 
 
 def same_table(table: Table, newest: Table) -> Table:

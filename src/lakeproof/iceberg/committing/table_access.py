@@ -30,7 +30,7 @@ from lakeproof.iceberg.committing.physical import (
     physical_change,
     with_ranges,
 )
-from lakeproof.iceberg.committing.pointer import StagedSwap, refresh_table, stage, swap
+from lakeproof.iceberg.committing.pointer import StagedSwap, refreshed, stage, swap
 from lakeproof.iceberg.committing.produce import Producer
 from lakeproof.iceberg.committing.summary import RETRIES, own_snapshot
 from lakeproof.iceberg.committing.values import data_file_value, shape_of
@@ -85,7 +85,7 @@ class TableAccess:
         """Load the newest metadata and the head of the branch."""
         place, before = f"table {self.name}", self.head_id
         with translate_errors(place):
-            newest = refresh_table(self.table)
+            newest = refreshed(self.table)
             if newest.metadata.table_uuid != self.table.metadata.table_uuid:
                 raise InvalidInput("the table was dropped and made anew meanwhile", place=place)
             self.table = newest
@@ -146,7 +146,7 @@ class TableAccess:
     def has_moved(self) -> bool:
         """Whether the catalog points to other metadata by now."""
         with translate_errors(f"table {self.name}"):
-            return bool(refresh_table(self.table).metadata_location != self.table.metadata_location)
+            return bool(refreshed(self.table).metadata_location != self.table.metadata_location)
 
     def _own(self) -> Snapshot | None:
         return own_snapshot(self.table, self.change.command_id, {each.producer.snapshot_id for each in self.tries})

@@ -23,7 +23,7 @@ from pyiceberg.table.update import (
 )
 
 from lakeproof.errors import CommitConflict, CommitRejected, InvalidInput
-from lakeproof.iceberg.committing.pointer import refresh_table
+from lakeproof.iceberg.committing.pointer import refreshed
 from lakeproof.iceberg.committing.retrying import change_metadata, commit_updates
 from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.failures import translate_errors
@@ -84,7 +84,7 @@ def _unless_moved(table: Table) -> Iterator[None]:
     try:
         yield
     except (FileNotFoundError, ValueError, InvalidInput):
-        if refresh_table(table).metadata_location == table.metadata_location:
+        if refreshed(table).metadata_location == table.metadata_location:
             raise
         raise CommitRejected(f"table {'.'.join(table.name())} was changed while it was read") from None
 

@@ -17,7 +17,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Table
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.committing.pointer import refresh_table
+from lakeproof.iceberg.committing.pointer import refreshed
 from lakeproof.iceberg.committing.retrying import same_table
 from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.failures import translate_errors
@@ -68,18 +68,18 @@ def _read_again(table: Table, read: Callable[[Table], tuple[str, ...]]) -> tuple
     """What `read` finds; where somebody expired what it was reading, it begins again with the newest metadata."""
     with translate_errors(f"table {'.'.join(table.name())}"):
         while True:
-            newest = same_table(table, refresh_table(table))
+            newest = same_table(table, refreshed(table))
             try:
                 return read(newest)
             except FileNotFoundError:
-                if refresh_table(table).metadata_location == newest.metadata_location:
+                if refreshed(table).metadata_location == newest.metadata_location:
                     raise
 
 
 def _unneeded(table: Table, cut: int, cache: ManifestCache) -> tuple[str, ...]:
     """The folder is listed before the metadata is read: whatever was committed until then is named by it."""
     listed = list(_listed(table))
-    table = same_table(table, refresh_table(table))
+    table = same_table(table, refreshed(table))
     needed = {_bare(path) for path in _needed(table, cache)}
     _refuse_shared_folder(table, [path for path, _ in listed if _bare(path) not in needed])
     since = int(table.properties.get(CREATED_PROPERTY, 0))
