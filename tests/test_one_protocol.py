@@ -43,13 +43,9 @@ REMOVERS = {
 
 @cache
 def texts() -> dict[str, str]:
-    """Every module outside `commit/`, as it is written but without its comments."""
+    """Every module outside `commit/`."""
     named = {path.relative_to(SOURCE).as_posix(): path for path in sorted(SOURCE.rglob("*.py"))}
-    return {
-        name: ast.unparse(ast.parse(path.read_text(encoding="utf-8")))
-        for name, path in named.items()
-        if not name.startswith("commit/")
-    }
+    return {name: path.read_text(encoding="utf-8") for name, path in named.items() if not name.startswith("commit/")}
 
 
 @cache

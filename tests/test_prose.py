@@ -6,6 +6,7 @@ Each pattern is shown to find the sentence it was made from, so that none of the
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,12 +38,13 @@ PATTERNS = {
 }
 
 
-def texts() -> list[Path]:
+@cache
+def texts() -> dict[Path, str]:
     """Every file of the project that holds prose, but this one."""
     found = list(ROOT.glob("*.md"))
     for folder in FOLDERS:
         found += [path for path in (ROOT / folder).rglob("*") if path.suffix in KINDS and path.is_file()]
-    return sorted(path for path in found if path != Path(__file__).resolve())
+    return {path: path.read_text(encoding="utf-8") for path in sorted(found) if path != Path(__file__).resolve()}
 
 
 def found_in(pattern: str, text: str) -> list[tuple[int, str]]:
@@ -59,7 +61,7 @@ def test_a_native_reader_does_not_stop(name: str) -> None:
     assert len(read) > 500
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line}"
-        for path in read
-        for number, line in found_in(pattern, path.read_text(encoding="utf-8"))
+        for path, text in read.items()
+        for number, line in found_in(pattern, text)
     ]
     assert found == []

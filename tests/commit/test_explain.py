@@ -7,12 +7,12 @@ from commit_cases import change
 
 from lakeproof.commit import Command, Conflict
 from lakeproof.commit.checks import ALL_CHECKS
-from lakeproof.commit.explain import because, explained, listed
+from lakeproof.commit.explain import because, explain_conflict, listed
 
 
 def test_the_whole_message() -> None:
     conflict = Conflict("no_new_delete_files", 2, ("delete-1.parquet",))
-    assert explained(conflict, change(Command.DELETE), table="db.people", head=2, scanned=1) == (
+    assert explain_conflict(conflict, change(Command.DELETE), table="db.people", head=2, scanned=1) == (
         "DELETE on db.people was not committed\n"
         "  check    no_new_delete_files\n"
         "  because  snapshot 2 added delete-1.parquet, which may delete rows that the DELETE reads\n"
@@ -22,7 +22,7 @@ def test_the_whole_message() -> None:
 
 
 def test_a_table_without_a_snapshot_is_called_empty() -> None:
-    said = explained(Conflict("added_data_files", 1, ("a",)), change(), table="t", head=1, scanned=None)
+    said = explain_conflict(Conflict("added_data_files", 1, ("a",)), change(), table="t", head=1, scanned=None)
     assert "  read at  an empty table; the table is now at snapshot 1" in said.splitlines()
 
 

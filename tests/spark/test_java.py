@@ -43,7 +43,7 @@ def test_versions_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said
 
 
 def test_the_wrapper_drops_the_one_module_and_passes_the_rest(tmp_path: Path) -> None:
-    home = java.wrapped(fake_java(tmp_path / "jdk", "21"))
+    home = java.wrap_runtime(fake_java(tmp_path / "jdk", "21"))
     words = [str(home / "bin" / "java"), "-cp", "a b", "--add-modules=jdk.incubator.vector", "Main"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "-cp a b Main"

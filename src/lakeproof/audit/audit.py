@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from lakeproof.audit.commits import judge_commits
 from lakeproof.audit.findings import Finding
-from lakeproof.audit.recorded import PARENT, recorded, snapshots_of
+from lakeproof.audit.recorded import PARENT, read_commits, snapshots_of
 from lakeproof.audit.state import lying
 from lakeproof.commit import Policy
 from lakeproof.iceberg.committing.values import shape_of
@@ -47,7 +47,7 @@ def audit(table: Table, policy: Policy, *, name: str, orphans: bool = True) -> A
     """Look at every recorded commit and at the table as it lies."""
     with translate_errors(f"table {name}"):
         snapshots = snapshots_of(table)
-        history = recorded(table, snapshots)
+        history = read_commits(table, snapshots)
         findings = (*judge_commits(history, policy, shape_of(table)), *lying(table, snapshots, orphans=orphans))
     assumed = sum(one.note == PARENT and one.place > 0 for one in history)
     return Audit(name, policy.name, len(snapshots), findings, assumed)

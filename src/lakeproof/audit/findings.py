@@ -17,7 +17,7 @@ KINDS = {
     "manifest_counts": "a manifest holds other numbers of files than its list says",
     "two_vectors": "a data file has more than one deletion vector",
     "file_twice": "a data file is in the table twice",
-    "unreferenced_file": "a file lies in the table's folders and nothing names it",
+    "unreferenced_file": "a file is in the table's folders and nothing names it",
 }
 """Every kind of finding, in words."""
 

@@ -48,7 +48,7 @@ def _loaded(table: Table, number: int) -> Snapshot:
         return load_snapshot(table, number, EVERYTHING._replace(added_delete_files=False))
 
 
-def recorded(table: Table, snapshots: tuple[Snapshot, ...]) -> list[Recorded]:
+def read_commits(table: Table, snapshots: tuple[Snapshot, ...]) -> list[Recorded]:
     """Every commit as a change that can be put before a policy."""
     said = {one.snapshot_id: _summary(one) for one in table.metadata.snapshots}
     places = {snapshot.snapshot_id: index for index, snapshot in enumerate(snapshots)}

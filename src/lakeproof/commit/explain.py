@@ -44,7 +44,9 @@ def because(conflict: Conflict, command: str) -> str:
     return (sentence or "the check said no").format(who=who, files=listed(conflict.files), command=command)
 
 
-def explained(conflict: Conflict, change: TableChange, *, table: str, head: int | None, scanned: int | None) -> str:
+def explain_conflict(
+    conflict: Conflict, change: TableChange, *, table: str, head: int | None, scanned: int | None
+) -> str:
     """The whole message: what was not committed, which check, because of what, and what to do next."""
     lines = [
         f"{change.command} on {table} was not committed",

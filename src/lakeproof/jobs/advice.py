@@ -12,7 +12,7 @@ from lakeproof.format import PartitionField
 from lakeproof.jobs.model import Beginning, space_of
 from lakeproof.jobs.preparing import PreparedJobs, prepare_jobs
 from lakeproof.jobs.reading import Jobs, JobTable
-from lakeproof.jobs.searching import FEW_WRITERS, Limits, covered, search_first_tables
+from lakeproof.jobs.searching import FEW_WRITERS, Limits, explore_by_writers, search_first_tables
 
 _ROW_LEVEL = (Command.DELETE, Command.UPDATE, Command.MERGE)
 
@@ -75,7 +75,9 @@ def proposals(
             return
         ready = whole if changed is whole.jobs else prepare_jobs(changed)
         still = search_first_tables(space_of(ready, under), limits, only=worst.first)
-        found = still if still.violated or still.cut else covered(ready, under, limits, most=FEW_WRITERS).found
+        found = (
+            still if still.violated or still.cut else explore_by_writers(ready, under, limits, most=FEW_WRITERS).found
+        )
         if found.cut:
             continue
         tried.append(text)

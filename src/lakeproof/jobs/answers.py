@@ -14,7 +14,7 @@ from lakeproof.jobs.advice import Pair, Proposal, candidates, pairs, proposals
 from lakeproof.jobs.model import Beginning, beginnings, space_of
 from lakeproof.jobs.preparing import MOST_FIRST_ROWS, PreparedJobs, prepare_jobs
 from lakeproof.jobs.reading import Jobs, independent_parts
-from lakeproof.jobs.searching import NOTHING, Clock, Covered, Limits, covered
+from lakeproof.jobs.searching import NOTHING, Clock, Covered, Limits, explore_by_writers
 from lakeproof.models.iceberg.properties import JUDGED
 from lakeproof.models.iceberg.telling import told
 
@@ -40,7 +40,7 @@ def answer_jobs(
     limits, listener = limits or Limits(Clock()), listener or Listener()
     parts = [JobsPart(prepare_jobs(part)) for part in independent_parts(jobs)]
     for number, part in enumerate(parts):
-        parts[number] = part = part._replace(explored=covered(part.ready, policy, limits, listener.progress))
+        parts[number] = part = part._replace(explored=explore_by_writers(part.ready, policy, limits, listener.progress))
         if part.worst is not None:
             break
     worst = next((part.worst for part in parts if part.worst is not None), None)

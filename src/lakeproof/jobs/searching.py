@@ -135,7 +135,7 @@ NOTHING = Covered(SearchResult(None, 0, 0, Counter(), frozenset(), frozenset()),
 """Where no search was made yet."""
 
 
-def covered(
+def explore_by_writers(
     ready: PreparedJobs, policy: Policy, limits: Limits, told: Progress | None = None, *, most: int | None = None
 ) -> Covered:
     """Explore two writers, then three, then all; the first violation ends it. `most`: only so many at once.

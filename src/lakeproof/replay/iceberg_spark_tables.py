@@ -1,6 +1,6 @@
 """Runs a scenario's actors on Apache Iceberg's own Spark runtime, in a process of its own, on a table of ours.
 
-A DELETE, UPDATE or INSERT … SELECT is held in its scan by a `gate` in its WHERE and let go when it shall commit; in
+A DELETE, UPDATE or INSERT … SELECT is held in its scan by a `gate` in its WHERE and let go when it is to commit; in
 between nothing can be watched from outside. So a scenario applies if each `validate` is followed at once by its `swap`.
 """
 

@@ -142,7 +142,7 @@ def gate(_: object, file: str) -> bool:
     return True
 
 
-def opened(engine: str, catalog: Path, warehouse: str) -> tuple[SparkSession, Callable[[str], DataFrame]]:
+def open_engine(engine: str, catalog: Path, warehouse: str) -> tuple[SparkSession, Callable[[str], DataFrame]]:
     """The session of an engine, and what runs a statement on it."""
     if engine == "apache-iceberg":
         theirs = open_session(catalog, warehouse)
@@ -179,7 +179,7 @@ def main() -> None:
     engine, catalog, warehouse = sys.argv[1:]
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever the JVM prints is not an answer
-    spark, sql = opened(engine, Path(catalog), warehouse)
+    spark, sql = open_engine(engine, Path(catalog), warehouse)
     spark.udf.register("gate", gate, "boolean")
     lock = threading.Lock()
 

@@ -10,7 +10,7 @@ from lakeproof.commit import POLICIES
 from lakeproof.jobs.model import Beginning
 from lakeproof.jobs.preparing import prepare_jobs
 from lakeproof.jobs.reading import independent_parts, read_jobs
-from lakeproof.jobs.searching import Clock, Limits, covered
+from lakeproof.jobs.searching import Clock, Limits, explore_by_writers
 from lakeproof.jobs.text import taken_apart
 
 SECONDS = 10.0
@@ -24,7 +24,7 @@ def check(file: File, text: str, seconds: float = SECONDS) -> Answer:
     why = list(jobs.open)
     for part in independent_parts(jobs):
         ready = prepare_jobs(part)
-        found = covered(ready, POLICIES[file.policy], limits).found
+        found = explore_by_writers(ready, POLICIES[file.policy], limits).found
         if found.violated is not None:
             return Answer("violated", jobs.notes, _first(file, found.violated))
         why += [*ready.cut, *([found.cut] if found.cut else [])]

@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", metavar="TABLE", help="a table's name, its folder, or a *.metadata.json")
     parser.add_argument("--policy", default="lakeproof", metavar="NAME|FILE.toml", help="the rules to judge by")
     parser.add_argument("--catalog", default=DEFAULT_URI, metavar="URI", help="where tables are known (%(default)s)")
-    parser.add_argument("--warehouse", default=DEFAULT_WAREHOUSE, metavar="PATH", help="where they lie (%(default)s)")
+    parser.add_argument(
+        "--warehouse", default=DEFAULT_WAREHOUSE, metavar="PATH", help="where they are kept (%(default)s)"
+    )
     parser.add_argument("--report", metavar="F.html", help="write the findings as a page")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", metavar="TABLE", help="leave the table under this name")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     parser.add_argument("--catalog", default=DEFAULT_URI, metavar="URI", help="where the table is made (%(default)s)")
-    parser.add_argument("--warehouse", default=DEFAULT_WAREHOUSE, metavar="PATH", help="where it lies (%(default)s)")
+    parser.add_argument("--warehouse", default=DEFAULT_WAREHOUSE, metavar="PATH", help="where it is kept (%(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:

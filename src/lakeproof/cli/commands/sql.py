@@ -28,7 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--catalog", default=DEFAULT_URI, metavar="URI", help="where the tables are known (%(default)s)"
     )
-    parser.add_argument("--warehouse", default=DEFAULT_WAREHOUSE, metavar="PATH", help="where they lie (%(default)s)")
+    parser.add_argument(
+        "--warehouse", default=DEFAULT_WAREHOUSE, metavar="PATH", help="where they are kept (%(default)s)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -31,7 +31,7 @@ from lakeproof.commit import (
     what_became,
 )
 from lakeproof.commit.driver import remove_in_vain
-from lakeproof.commit.explain import explained, unknown_outcome
+from lakeproof.commit.explain import explain_conflict, unknown_outcome
 from lakeproof.commit.validation import Answer
 from lakeproof.errors import CommitConflict, CommitRejected, CommitUnknown, InvalidInput
 from lakeproof.format import Snapshot, TableShape, TableState
@@ -207,7 +207,7 @@ class TableCalls:
         if not isinstance(self.answer, Refuse | RunAgain):
             return CommitRejected(f"{change.command} on {name} lost the swap {attempt.retries} times")
         conflict = self.answer.conflict
-        told = explained(conflict, change, table=name, head=self.on.head_id, scanned=change.scan_snapshot)
+        told = explain_conflict(conflict, change, table=name, head=self.on.head_id, scanned=change.scan_snapshot)
         return CommitConflict(told, conflict)
 
     def _unknown(self, error: BaseException | None) -> BaseException:

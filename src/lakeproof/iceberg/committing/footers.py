@@ -36,7 +36,7 @@ SPELLINGS = (
 
 
 class WrittenFile(NamedTuple):
-    """A file that a task has written: its path as the manifest shall spell it, and its partition.
+    """A file that a task has written: its path as the manifest is to spell it, and its partition.
 
     `partition` holds the transformed values in the order of the spec's fields (a day is days since 1970-01-01, a bucket
     an int, a decimal a `Decimal`), `()` when unpartitioned; `spec_id` `None` is the table's current spec.

@@ -48,7 +48,7 @@ class BaseSnapshot(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What a writer wants to commit: the change, its files, by which policy, and what the snapshot shall say."""
+    """What a writer wants to commit: the change, its files, by which policy, and what the snapshot is to say."""
 
     change: TableChange
     files: NewFiles

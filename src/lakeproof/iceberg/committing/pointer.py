@@ -47,7 +47,7 @@ _SWAP = (
 )
 
 
-def loaded(catalog: Catalog, name: Identifier) -> Table:
+def load_newest(catalog: Catalog, name: Identifier) -> Table:
     """The table at its newest metadata. Metadata files never change, so each is read once."""
     if not isinstance(catalog, SqlCatalog):
         return catalog.load_table(name)
@@ -60,12 +60,12 @@ def loaded(catalog: Catalog, name: Identifier) -> Table:
     except FileNotFoundError:  # dropped as an old version between our two looks
         if _pointer(catalog, name) == location:
             raise
-        return loaded(catalog, name)
+        return load_newest(catalog, name)
     io = load_file_io({**catalog.properties, **metadata.properties}, location)
     return Table(tuple(name), metadata, location, io, catalog)
 
 
-def known(catalog: Catalog, name: Identifier) -> bool:
+def is_in_catalog(catalog: Catalog, name: Identifier) -> bool:
     """Whether the catalog points to a table of that name; its metadata is not read."""
     if isinstance(catalog, SqlCatalog):
         return _pointer(catalog, name) is not None
@@ -79,7 +79,7 @@ def refreshed(table: Table) -> Table:
         return table
     if isinstance(catalog, SqlCatalog) and _pointer(catalog, table.name()) == table.metadata_location:
         return table
-    return loaded(catalog, table.name())
+    return load_newest(catalog, table.name())
 
 
 def _pointer(catalog: SqlCatalog, name: Identifier) -> str | None:
@@ -95,7 +95,7 @@ def _pointer(catalog: SqlCatalog, name: Identifier) -> str | None:
 
 
 class StagedSwap(NamedTuple):
-    """A request that can be sent: the snapshot, and for SQL catalogs the metadata file to which the row shall point."""
+    """A request that can be sent: the snapshot, and for SQL catalogs the metadata file to which the row is to point."""
 
     snapshot: Snapshot
     branch: str

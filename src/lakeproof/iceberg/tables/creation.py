@@ -31,7 +31,7 @@ from lakeproof.commit.driver import certainly_failed
 from lakeproof.errors import CommitRejected, CommitUnknown, InvalidInput, LakeproofError
 from lakeproof.iceberg.committing.commit import METADATA_WRITTEN, SWAPPED, Hook, no_hook
 from lakeproof.iceberg.committing.patience import wait_ms
-from lakeproof.iceberg.committing.pointer import loaded
+from lakeproof.iceberg.committing.pointer import load_newest
 from lakeproof.iceberg.committing.produce import FileChange, Producer
 from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.failures import swapping, translate_errors
@@ -133,7 +133,7 @@ def _found(table: Table, place: str, *, unanswered: bool) -> Table | None:
     """The table, if it is there and ours; `None`: no table has the name. Another's is the end of ours."""
     try:
         with translate_errors(place):
-            found = loaded(table.catalog, table.name())
+            found = load_newest(table.catalog, table.name())
     except LakeproofError as error:
         if isinstance(error.__cause__, NoSuchTableError):
             return None

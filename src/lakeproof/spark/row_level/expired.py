@@ -10,7 +10,7 @@ from lakeproof.spark.engine import Engine
 
 
 def again_if_expired(engine: Engine, name: str, table: Table, mode: Mode) -> RunAgain | None:
-    """Whether the command that has failed shall run again; `None`: the snapshot that it read is still there."""
+    """Whether the command that has failed should run again; `None`: the snapshot that it read is still there."""
     scanned = table.current_snapshot()
     if scanned is None:
         return None
