@@ -30,7 +30,7 @@ GENERATORS = [
 """`module:function` names; each function returns the path of a page, from the project's root, and its text. A module
 that is not there yet is passed over."""
 
-SLOW_GENERATORS = ["iceberg_verdicts:presets_table", "cases_page:page"]
+SLOW_GENERATORS = ["iceberg_verdicts:presets_table", "cases_page:page", "engines_page:page"]
 """The same for pages that take a minute of search: `--check` leaves them out, a test of the model holds them."""
 
 RENEWED = {

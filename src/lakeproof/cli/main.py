@@ -46,6 +46,11 @@ COMMANDS: dict[str, Registered] = {
         "a trace on a real implementation, phase by phase",
         "lakeproof replay undelete.json --on iceberg-spark",
     ),
+    "conformance": Registered(
+        "conformance",
+        "scenario files before any implementation, judged by the rows that it leaves",
+        "lakeproof conformance tests/scenarios/*.txt --against 'python peer.py'",
+    ),
     "scenario": Registered(
         "scenario", "run scenario files and say where they disagree", "lakeproof scenario tests/scenarios/*.txt"
     ),

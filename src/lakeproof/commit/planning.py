@@ -44,6 +44,8 @@ def mode_for(command: Command, policy: Policy, table_mode: Mode, again: RunAgain
     """How a command writes: as the table says, unless its policy, its kind or the conflict of its last run say else."""
     if policy.always_copies or command in WHOLE_FILES:
         return Mode.COPY_ON_WRITE
+    if policy.never_copies and command in ROW_LEVEL:
+        return Mode.MERGE_ON_READ
     return again.mode if again is not None and command in ROW_LEVEL else table_mode
 
 

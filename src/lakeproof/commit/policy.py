@@ -56,6 +56,8 @@ class Policy:
     lines: tuple[Line, ...]
     replaces_by_filter: bool = False  # an INSERT OVERWRITE drops what matches at the head, not what it planned
     always_copies: bool = False  # knows no merge-on-read
+    never_copies: bool = False  # knows no copy-on-write
+    only: tuple[Command, ...] = ()  # the commands that the engine has; none named: all
     filters_by_all_reads: bool = False  # else by the target's predicate alone, and a MERGE by nothing
     filters_by_nothing: bool = False  # everything that others do matters
     filters_by_written_partitions: bool = False  # only what others do to partitions that the command writes matters
@@ -68,6 +70,10 @@ class Policy:
     drops_dangling_deletes: bool = False
     compaction_stamp: Stamp = Stamp.SCAN
     aging_counts_added_files: bool = False
+
+    def runs(self, command: Command) -> bool:
+        """Whether the engine has this command."""
+        return not self.only or command in self.only
 
     def without(self, check: str) -> Policy:
         """The same policy that never asks this check."""

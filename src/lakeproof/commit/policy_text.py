@@ -24,7 +24,7 @@ from lakeproof.commit.checks import ALL_CHECKS
 from lakeproof.commit.policy import POLICIES, Line, Policy, Stamp
 from lakeproof.errors import InvalidInput
 
-_SWITCHES = {field.name for field in fields(Policy)} - {"name", "title", "lines", "compaction_stamp"}
+_SWITCHES = {field.name for field in fields(Policy)} - {"name", "title", "lines", "compaction_stamp", "only"}
 _LINE_KEYS = ("commands", "mode", "always", "snapshot", "serializable", "v3")
 
 
@@ -53,8 +53,12 @@ def policy_from(table: Mapping[str, Any], text: str, *, place: str) -> Policy:
         stamps = {stamp.name.lower(): stamp for stamp in Stamp}
         word = str(content.pop("compaction_stamp"))
         switches["compaction_stamp"] = stamps[one_of(word, tuple(stamps), "a stamp", place=_at(text, word, place))]
+    if "only" in content:
+        switches["only"] = _words_of_commands({"only": content.pop("only")}, "only", text, place)
     for key, value in content.items():
-        one_of(key, (*sorted(_SWITCHES), "base", "name", "line"), "a key of a policy", place=_at(text, key, place))
+        one_of(
+            key, (*sorted(_SWITCHES), "base", "name", "line", "only"), "a key of a policy", place=_at(text, key, place)
+        )
         if not isinstance(value, bool):
             raise InvalidInput(f"{key} must be true or false", place=_at(text, key, place))
         switches[key] = value
@@ -72,15 +76,20 @@ def _tables(value: object, place: str) -> Sequence[Mapping[str, Any]]:
 def _line(entry: Mapping[str, Any], text: str, place: str) -> Line:
     for key in entry:
         one_of(key, _LINE_KEYS, "a key of a line", place=_at(text, key, place))
-    commands = {command.name.lower(): command for command in Command} | {str(c): c for c in Command}
-    chosen = [commands[word] for word in _words(entry, "commands", tuple(commands), "a command", text, place)]
+    chosen = _words_of_commands(entry, "commands", text, place)
     if not chosen:
         raise InvalidInput("A line must name its commands", place=place, hint='write commands = ["DELETE"]')
     modes = {str(mode): mode for mode in Mode}
     mode = str(entry["mode"]) if "mode" in entry else None
     picked = modes[one_of(mode, tuple(modes), "a mode", place=_at(text, mode, place))] if mode is not None else None
     checks = {key: _words(entry, key, ALL_CHECKS, "a check", text, place) for key in _LINE_KEYS[2:]}
-    return Line(tuple(chosen), picked, **checks)
+    return Line(chosen, picked, **checks)
+
+
+def _words_of_commands(entry: Mapping[str, Any], key: str, text: str, place: str) -> tuple[Command, ...]:
+    """The commands under a key, by the names that people or programs use."""
+    commands = {command.name.lower(): command for command in Command} | {str(c): c for c in Command}
+    return tuple(commands[word] for word in _words(entry, key, tuple(commands), "a command", text, place))
 
 
 def _words(

@@ -30,6 +30,19 @@ KINDS = (
     "INSERT OVERWRITE",
     "compaction",
 )
+UPSERT = "UPSERT"
+COMMANDS = {
+    "INSERT": Command.INSERT,
+    "INSERT SELECT": Command.INSERT_SELECT,
+    "UPDATE": Command.UPDATE,
+    "DELETE": Command.DELETE,
+    "DELETE EXISTS": Command.DELETE,
+    "MERGE": Command.MERGE,
+    "INSERT OVERWRITE": Command.OVERWRITE,
+    "compaction": Command.REWRITE,
+    UPSERT: Command.UPSERT,
+}
+"""What each kind asks of a policy; an upsert is a streaming engine's, and is only asked of pairs."""
 LAYOUTS = ("same", "same_file", "same_partition", "apart")
 _WITH_MODE = ("UPDATE", "DELETE", "DELETE EXISTS", "MERGE")
 _READS = (*_WITH_MODE, "INSERT SELECT", "INSERT OVERWRITE")
@@ -53,6 +66,22 @@ class Cell(NamedTuple):
         return self._asdict()
 
 
+class PairCell(NamedTuple):
+    """A cell of two engines, and the run that leads there: it is a shortest one, for both must scan before a commit."""
+
+    cell: Cell
+    steps: tuple[str, ...]
+
+    @property
+    def word(self) -> str:
+        """What the pair is to its users: safe, aborts, or anomaly."""
+        return {"conflict": "aborts", "anomaly": "anomaly"}.get(self.cell.outcome, "safe")
+
+    def to_json(self) -> dict[str, Any]:
+        """The cell as `lakeproof matrix --policy-of-second … --json` prints it."""
+        return {**self.cell.to_json(), "pair": self.word, "steps": list(self.steps)}
+
+
 def cells(policy: Policy) -> Iterator[Cell]:
     """Every cell that has a meaning: modes where a command has two, isolations where the second reads."""
     for first in KINDS:
@@ -67,6 +96,44 @@ def cells(policy: Policy) -> Iterator[Cell]:
                             yield cell(policy, first, second, mode, isolation, layout)
 
 
+def pair_cells(first: Policy, second: Policy) -> Iterator[PairCell]:
+    """Every cell of two engines on one table: the first's command commits, then the second's validates."""
+    for one in (*KINDS, UPSERT):
+        for other in (*KINDS, UPSERT):
+            if not (_runs(first, one) and _runs(second, other)):
+                continue
+            for mode in _modes(first, one, second, other):
+                for isolation in tuple(Isolation) if other in _READS else (Isolation.SNAPSHOT,):
+                    for layout in LAYOUTS:
+                        if meaningful(one, other, layout) and not (UPSERT in (one, other) and layout == "same_file"):
+                            run = _Pair((first, second), one, other, mode, isolation, layout)
+                            outcome, check, anomaly = run.outcome()
+                            cell = Cell(
+                                one, other, str(mode), str(isolation), layout, outcome, check, anomaly, run.states
+                            )
+                            yield PairCell(cell, tuple(run.steps))
+
+
+def _runs(policy: Policy, kind: str) -> bool:
+    """Whether an engine has this kind of command; upserts by equality delete only if it says so."""
+    return COMMANDS[kind] in policy.only if kind == UPSERT else policy.runs(COMMANDS[kind])
+
+
+def shortest_anomaly(found: list[PairCell]) -> PairCell | None:
+    """The run with the fewest steps to wrong rows; where no row is wrong, to an order that cannot be."""
+    wrong = [pair for pair in found if pair.word == "anomaly"]
+    return min(wrong, key=lambda pair: (pair.cell.anomaly == "isolation_kept", len(pair.steps)), default=None)
+
+
+def _modes(first: Policy, one: str, second: Policy, other: str) -> tuple[Mode, ...]:
+    """The modes of the table that make a difference to at least one of the two."""
+    free = any(
+        kind in _WITH_MODE and not (policy.always_copies or policy.never_copies)
+        for policy, kind in ((first, one), (second, other))
+    )
+    return tuple(Mode) if free else (Mode.MERGE_ON_READ,)
+
+
 def meaningful(first: str, second: str, layout: str) -> bool:
     """A new row lies in no file yet, so "same file" says nothing of INSERTs; a subquery reads the other's row."""
     inserts = "INSERT" in (first, second)
@@ -75,7 +142,7 @@ def meaningful(first: str, second: str, layout: str) -> bool:
 
 def cell(policy: Policy, first: str, second: str, mode: Mode, isolation: Isolation, layout: str) -> Cell:
     """Run one pair."""
-    run = _Pair(policy, first, second, mode, isolation, layout)
+    run = _Pair((policy, policy), first, second, mode, isolation, layout)
     outcome, check, anomaly = run.outcome()
     return Cell(first, second, str(mode), str(isolation), layout, outcome, check, anomaly, run.states)
 
@@ -83,7 +150,9 @@ def cell(policy: Policy, first: str, second: str, mode: Mode, isolation: Isolati
 class _Pair:
     """Two writers with one command each, driven step by step."""
 
-    def __init__(self, policy: Policy, first: str, second: str, mode: Mode, isolation: Isolation, layout: str) -> None:
+    def __init__(
+        self, policies: tuple[Policy, Policy], first: str, second: str, mode: Mode, isolation: Isolation, layout: str
+    ) -> None:
         table, shape = _table(layout)
         mine, theirs = ("jack", "A"), _other(layout)
         commands = (_command(first, mine, theirs), _command(second, theirs, mine))
@@ -97,14 +166,17 @@ class _Pair:
             max_compactions=1,
             duplicates=True,
             guarded=True,
+            canonical=UPSERT not in (first, second),
         )
         indexes = iter(range(2))
         programs = [((COMPACTION if command is None else next(indexes),),) for command in commands]
         letters = (mine[1], theirs[1])
-        members = [Member(f"writer-{i + 1}", policy, None, programs[i], (letters[i],)) for i in (0, 1)]
+        members = [Member(f"writer-{i + 1}", policies[i], None, programs[i], (letters[i],)) for i in (0, 1)]
         self.model = assembled(setup, tuple(members), {})
         self.world = start_of(self.model)
         self.states = 1
+        self.steps: list[str] = []
+        self.policies = policies
 
     def outcome(self) -> tuple[str, str | None, str | None]:
         """Both scan; the first commits; what becomes of the second?"""
@@ -138,6 +210,8 @@ class _Pair:
                     self.world = taken(self.model, self.world, process, step, outcome).world
                     self.marks = outcome.marks
                     self.states += 1
+                    said = f" ({outcome.label})" if outcome.label else ""
+                    self.steps.append(f"writer-{process + 1}, {self.policies[process].name}: {step.name}{said}")
                     return outcome.marks[0] if outcome.marks else step.name
         return ""
 
@@ -178,6 +252,9 @@ def _command(kind: str, mine: tuple[str, str], theirs: tuple[str, str]) -> RowCo
             return RowCommand(Command.DELETE, where, exists=(Exists(guard),), text=kind)
         case "MERGE":
             return _merge(name, letter)
+        case "UPSERT":
+            by_name: Expression = Compare("name", "=", name)
+            return RowCommand(Command.UPSERT, by_name, rows=((name, "violet", letter),), text=kind)
         case "INSERT OVERWRITE":
             partition = Compare("letter", "=", letter)
             return RowCommand(Command.OVERWRITE, partition, rows=((name, "white", letter),), text=kind)
