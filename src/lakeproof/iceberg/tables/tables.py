@@ -113,7 +113,7 @@ def _created(catalog: Catalog, told: dict[str, Any], *, own: bool) -> Table:
     try:
         return catalog.create_table(**told)
     except FileNotFoundError:
-        return loaded(catalog, told["identifier"])
+        return load_newest(catalog, told["identifier"])
     except SQLAlchemyError as error:
         if own and told["location"] and database_was_busy(error):
             _empty(catalog, f"{told['location']}/metadata")
@@ -132,7 +132,7 @@ def _renamed(catalog: Catalog, name: str, new_name: str) -> Table:
     try:
         return catalog.rename_table(identifier(name), identifier(new_name))
     except FileNotFoundError:
-        return loaded(catalog, identifier(new_name))
+        return load_newest(catalog, identifier(new_name))
 
 
 def describe_new_table(
