@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lakeproof.cli.commands.scenario import read
+from lakeproof.cli.commands.scenario import read_scenario
 from lakeproof.cli.output import DIFFERS, DONE, console, print_json
 from lakeproof.errors import Unavailable
 from lakeproof.scenarios.conformance import BROKEN, WRONG, Conformance, applies, conformed
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run every scenario that anybody can take; exit 1 where committed commands leave wrong rows."""
-    scenarios = [scenario for scenario in (read(Path(name)) for name in args.files) if applies(scenario)]
+    scenarios = [scenario for scenario in (read_scenario(Path(name)) for name in args.files) if applies(scenario)]
     with JsonLines(args.against) as peer:
         results = [conformed(scenario, peer) for scenario in scenarios]
     if args.json:
