@@ -14,11 +14,11 @@ from lakeproof.cli.main import main
 from lakeproof.commit.meaning import effect
 from lakeproof.scenarios.commands import command_of
 from lakeproof.scenarios.conformance import Conformance, applies, beginning, conformed, outcomes
-from lakeproof.scenarios.text import Scenario, parse
+from lakeproof.scenarios.text import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "tests" / "scenarios"
-ALL = [parse(path.read_text(encoding="utf-8"), name=path.stem) for path in sorted(FOLDER.glob("*.txt"))]
+ALL = [parse_scenario(path.read_text(encoding="utf-8"), name=path.stem) for path in sorted(FOLDER.glob("*.txt"))]
 SUITE = {scenario.name: scenario for scenario in ALL if applies(scenario)}
 
 MANY = ["rule_09_carried_deletes_are_new"]
@@ -114,7 +114,7 @@ def test_write_skew_is_allowed_at_snapshot_isolation_alone() -> None:
     )
     assert () not in {*outcomes(scenario, [one, other])}
     text = (FOLDER / "write_skew.txt").read_text(encoding="utf-8")
-    snapshot = parse(text.replace("merge-on-read, serializable", "snapshot isolation"))
+    snapshot = parse_scenario(text.replace("merge-on-read, serializable", "snapshot isolation"))
     assert () in {*outcomes(snapshot, [one, other])}
 
 
