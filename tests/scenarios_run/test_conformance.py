@@ -14,7 +14,7 @@ from lakeproof.cli.main import main
 from lakeproof.commit.meaning import effect
 from lakeproof.scenarios.commands import command_of
 from lakeproof.scenarios.conformance import Conformance, applies, beginning, conformed, outcomes
-from lakeproof.scenarios.text import Scenario
+from lakeproof.scenarios.text import Scenario, parse_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "tests" / "scenarios"
