@@ -1,4 +1,4 @@
-"""DuckDB's own tables as a peer of `lakeproof conformance`: a connection an actor, a transaction a command.
+"""DuckDB's own tables as a peer of `lakeproof conformance`: a connection per actor, a transaction per command.
 
     lakeproof conformance tests/scenarios/*.txt --against 'python examples/conformance/duckdb_peer.py'
 

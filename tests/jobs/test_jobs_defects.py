@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tracemalloc
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from lakeproof.checker import Verdict
 from lakeproof.commit import POLICIES
 from lakeproof.errors import InvalidInput
 from lakeproof.jobs.answers import answer_jobs
-from lakeproof.jobs.preparing import prepare_jobs
+from lakeproof.jobs.preparing import first_tables, prepare_jobs
 from lakeproof.jobs.reading import Jobs, read_jobs
 from lakeproof.jobs.searching import Clock, Limits
 from lakeproof.jobs.text import taken_apart
@@ -341,3 +343,27 @@ def test_a_query_in_front_of_a_command_is_refused() -> None:
         table("id int") + "-- job: a\nwith x as (select id from t) delete from t where id in (select id from x);\n"
     )
     assert "WITH" in error.message
+
+
+def test_first_tables_of_two_tables_are_not_all_made_before_the_first_is_tried() -> None:
+    jobs = read_jobs(
+        taken_apart(
+            "create table a (id int, n int, at timestamp_ntz) using iceberg;\n"
+            "create table b (id int, n int, at timestamp_ntz) using iceberg partitioned by (days(at));\n"
+            "-- job: one\ninsert into a values (0, 5, null), (0, 2, timestamp_ntz '2026-01-01 12:00:00');\n"
+            "-- job: two\nmerge into b t using a s on t.id = s.id\n"
+            "  when matched and s.at > timestamp_ntz '2026-01-01 12:00:00' then delete\n"
+            "  when not matched then insert (id, n, at) values (s.n + 1, 2, s.at);\n",
+            name="two.sql",
+        )
+    )
+    ready = prepare_jobs(jobs)
+    tracemalloc.start()
+    found = list(islice(first_tables(ready), 2_000))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(found) == 2_000
+    assert len(set(found)) == 2_000
+    assert most < 50_000_000, "contents of both tables are combined as they are asked for"
+    sizes = [sum(len(rows) for _, rows in first) for first in found]
+    assert sizes == sorted(sizes)

@@ -6,8 +6,8 @@ Nothing here depends on the policy, so it is done once for a file.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations_with_replacement, islice, product
-from typing import Any, NamedTuple
+from itertools import combinations_with_replacement, count, islice, product
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from lakeproof.commit.change import Command
 from lakeproof.commit.writing import new_file
@@ -28,6 +28,9 @@ MOST_PAIRS = 6
 MOST_FIRST_ROWS = 2
 """Rows of all first tables together, where the set-up gives none."""
 
+T = TypeVar("T")
+Content = tuple[tuple[Row, ...], ...]
+"""What one table holds: the rows of each data file."""
 First = tuple[tuple[str, tuple[Row, ...]], ...]
 """A first table: the data files, each with its table and rows."""
 
@@ -135,12 +138,41 @@ def first_tables(ready: PreparedJobs) -> Iterator[First]:
     if any(table.rows for table in ready.jobs.tables):
         yield from _given(ready)
         return
-    choices = [list(_tables_of(ready, table)) for table in ready.jobs.tables]
-    combined = sorted(product(*choices), key=lambda parts: sum(len(rows) for part in parts for rows in part))
-    for parts in combined:
-        files = [(table.name, rows) for table, part in zip(ready.jobs.tables, parts, strict=True) for rows in part]
-        if sum(len(rows) for _, rows in files) <= MOST_FIRST_ROWS:
-            yield tuple(files)
+    names = [table.name for table in ready.jobs.tables]
+    choices = [Kept(_tables_of(ready, table)) for table in ready.jobs.tables]
+    for size in range(MOST_FIRST_ROWS + 1):
+        for parts in _of_size(choices, size):
+            yield tuple((name, rows) for name, part in zip(names, parts, strict=True) for rows in part)
+
+
+def _of_size(choices: list[Kept[Content]], size: int) -> Iterator[tuple[Content, ...]]:
+    """One content of each table, with so many rows together; a table's contents come with the small ones first."""
+    if not choices:
+        if size == 0:
+            yield ()
+        return
+    for content in choices[0]:
+        rows = sum(len(file) for file in content)
+        if rows > size:
+            return
+        for rest in _of_size(choices[1:], size - rows):
+            yield (content, *rest)
+
+
+class Kept(Generic[T]):
+    """What an iterator gives, taken from it when first asked for, and kept for the next time."""
+
+    def __init__(self, items: Iterator[T]) -> None:
+        self._items, self._known = items, list[T]()
+
+    def __iter__(self) -> Iterator[T]:
+        for at in count():
+            if at == len(self._known):
+                try:
+                    self._known.append(next(self._items))
+                except StopIteration:
+                    return
+            yield self._known[at]
 
 
 def _given(ready: PreparedJobs) -> Iterator[First]:
@@ -162,7 +194,7 @@ def _given(ready: PreparedJobs) -> Iterator[First]:
         yield tuple((name, tuple(rows)) for name, rows in files.values())
 
 
-def _tables_of(ready: PreparedJobs, table: JobTable) -> Iterator[tuple[tuple[Row, ...], ...]]:
+def _tables_of(ready: PreparedJobs, table: JobTable) -> Iterator[Content]:
     """The contents that one table is tried with."""
     classes = ready.classes[table.name].members
     usual = _Usual(ready, table)

@@ -65,7 +65,7 @@ class FileCalls:
         return Happened.LOADED
 
     def look(self) -> Happened:
-        """Load, and look for the own commit among all snapshots."""
+        """Load, and look for its own commit among all snapshots."""
         self.refresh()
         table, own = self.own.base, self.own
         assert table is not None
