@@ -103,7 +103,7 @@ def _searched(case: Case) -> tuple[str, list[str]]:
     control = check(case.subject(control=True).model, require=case.require)
     found = verdict.property(case.violates)
     assert (found.verdict, control.verdict) == ("violated", "holds"), case.name
-    about = f"| {case.row} | {link(case.thread)} | {case.engine} | `{case.violates}`"
+    about = f"| {'+' if case.row > 34 else case.row} | {link(case.thread)} | {case.engine} | `{case.violates}`"
     line = f"{about} | {found.depth} | {verdict.states:,} | holds, {control.states:,} |"
     steps = found.trace.steps if found.trace is not None else ()
     return line, [f"### {case.name}", "", case.mechanism, "", *_told(case.model, steps), ""]

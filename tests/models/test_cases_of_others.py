@@ -24,8 +24,8 @@ TEXT = (ROOT / PAGE).read_text(encoding="utf-8")
 def test_the_list_has_at_least_24_of_34_rows() -> None:
     found = {case.row for case in CASES.values()}
     left = {int(row) for row in re.findall(r"^\| (\d+) \| .*", TEXT.split("## Found")[0], re.M)}
-    assert len(found) >= 24
-    assert found | left == set(range(1, 35))
+    assert len(found - {35}) == 31
+    assert found | left == set(range(1, 36))  # 35: a bug beside the list
     assert not found & left
 
 
