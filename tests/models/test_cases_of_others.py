@@ -12,7 +12,6 @@ from lakeproof.checker.search import check
 from lakeproof.cli.main import main
 from lakeproof.errors import InvalidInput
 from lakeproof.models.cases import Case, case_from_text
-from lakeproof.models.sink import PRESETS, build, rules_from_text
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -25,8 +24,8 @@ TEXT = (ROOT / PAGE).read_text(encoding="utf-8")
 def test_the_list_has_at_least_24_of_34_rows() -> None:
     found = {case.row for case in CASES.values()}
     left = {int(row) for row in re.findall(r"^\| (\d+) \| .*", TEXT.split("## Found")[0], re.M)}
-    assert len(found) >= 24
-    assert found | left == set(range(1, 35))
+    assert len(found - {35}) == 31
+    assert found | left == set(range(1, 36))  # 35: a bug beside the list
     assert not found & left
 
 
@@ -75,20 +74,3 @@ def _case(text: str) -> Case:
 def test_mistakes_in_a_case_are_sentences(text: str, says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
         _case(text)
-
-
-@pytest.mark.parametrize(
-    ("preset", "states"), [("lost-answers", 149), ("savepoints", 582), ("takeover", 27_633)], ids=list(PRESETS)
-)
-def test_a_sink_that_knows_its_offset_commits_each_record_once(preset: str, states: int) -> None:
-    found = check(build({"preset": preset}))
-    assert (found.verdict, found.states, found.unreached) == ("holds", states, ())
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [('knows_by = "luck"', "is not the name of"), ("looks_once = 1", "true or false"), ("look_once = true", "did you")],
-)
-def test_mistakes_in_the_rules_of_a_sink_are_sentences(text: str, says: str) -> None:
-    with pytest.raises(InvalidInput, match=says):
-        rules_from_text(text, place="mine.toml")

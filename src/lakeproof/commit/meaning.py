@@ -161,7 +161,10 @@ def effect(command: RowCommand, rows: Sequence[Row], columns: tuple[str, ...]) -
     if command.command is Command.UPDATE:
         new = [(i, assigned(rows[i], command.assignments, columns)) for i in hit]
         return Effect(tuple(new))
-    return Effect(tuple((i, None) for i in hit), command.rows)  # DELETE, INSERT OVERWRITE, upsert
+    added = command.rows
+    if command.command is Command.UPSERT:  # one row a key: the last of them
+        added = tuple({row[0]: row for row in command.rows}.values())
+    return Effect(tuple((i, None) for i in hit), added)  # DELETE, INSERT OVERWRITE, upsert
 
 
 def guards_allow(command: RowCommand, rows: Sequence[Row], columns: tuple[str, ...]) -> bool:

@@ -25,6 +25,7 @@ class Plan(NamedTuple):
     isolation: Isolation
     conflict_filter: Expression = ALWAYS
     by_filter: bool = False
+    squashes_upserts: bool = False  # of one key, all rows are written, not the last alone
     by_written_partitions: bool = False  # the filter is narrowed to the partitions of what was written
 
     def change(self, *, command_id: str, scan_snapshot: int | None, scan_sequence_number: int) -> TableChange:

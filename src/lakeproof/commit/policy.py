@@ -63,6 +63,7 @@ class Policy:
     filters_by_written_partitions: bool = False  # only what others do to partitions that the command writes matters
     runs_again: bool = False
     carries_deletes: bool = False
+    squashes_upserts: bool = False  # upserts of one key that are committed together are written one beside the other
     maps_rewrites: bool = False
     maps_copy_on_write: bool = False
     falls_back_to_merge_on_read: bool = False

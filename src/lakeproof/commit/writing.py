@@ -80,7 +80,7 @@ def plan_of(
     if command.meaning is not None and found == ALWAYS:
         found = command.meaning.everything
     mode, by_filter = mode_for(kind, policy, table_mode, again), replaces_by_filter(kind, policy)
-    return Plan(kind, mode, isolation, found, by_filter, policy.filters_by_written_partitions)
+    return Plan(kind, mode, isolation, found, by_filter, policy.squashes_upserts, policy.filters_by_written_partitions)
 
 
 def written(command: RowCommand, table: TableState, shape: TableShape, plan: Plan, command_id: str) -> Written | None:
@@ -97,7 +97,7 @@ def written(command: RowCommand, table: TableState, shape: TableShape, plan: Pla
     if plan.by_filter:
         return _replaced(base, command, done.added, shape)
     if command.command is Command.UPSERT:
-        return _upserted(base, command, done.added, shape)
+        return _upserted(base, command, command.rows if plan.squashes_upserts else done.added, shape)
     found = with_new_rows(base._replace(reads=reads), table, new, done.added, shape)
     if plan.by_written_partitions and shape.specs[-1]:
         return found._replace(change=found.change._replace(conflict_filter=_written_partitions(found.change, shape)))

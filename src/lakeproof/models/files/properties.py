@@ -66,7 +66,7 @@ JUDGED = (
 
 
 def _nobody_at_work(shared: Shared, owns: tuple[Own, ...]) -> bool:
-    return all(isinstance(own, AtRest) for own in owns)
+    return bool(shared.violated) or all(isinstance(own, AtRest) for own in owns)
 
 
 def properties(setup: Setup) -> tuple[Property, ...]:

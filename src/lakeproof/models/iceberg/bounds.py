@@ -211,7 +211,7 @@ def _setup(word: Mapping[str, str]) -> Setup:
     )
     kinds = _kinds(word, partitioned=partitioned)
     commands = tuple(c for kind in kinds for c in commands_of(kind, keys, col2, col3, word["predicates"] == "id"))
-    equality = "upsert" in kinds
+    equality = any(kind.startswith("upsert") for kind in kinds)
     rewrites = values.count("max-delete-rewrites", word["max-delete-rewrites"])
     by_age = word["names"] == "by-age" or equality or word["dangling"] == "literal" or rewrites > 0
     ways = _ways(word)

@@ -21,6 +21,7 @@ KINDS = (
     "overwrite-dynamic",
     "metadata-delete",
     "upsert",
+    "upsert-twice",
 )
 
 
@@ -58,6 +59,8 @@ def commands_of(
                 )
                 for r in one_each
             ]
+        case "upsert-twice":
+            return [_upsert_twice((key, col2[0], col3[0]), (key, col2[-1], col3[0])) for key in keys]
         case "metadata-delete":
             return [_delete(Command.METADATA_DELETE, Compare("name", "=", key)) for key in keys]
     return [_upsert(row) for row in one_each]
@@ -118,6 +121,13 @@ def _static(row: Row) -> RowCommand:
 def _upsert(row: Row) -> RowCommand:
     where = Compare("name", "=", row[0])
     return RowCommand(Command.UPSERT, where, rows=(row,), text=f"UPSERT INTO t VALUES {_worded(row)}")
+
+
+def _upsert_twice(first: Row, last: Row) -> RowCommand:
+    """Two upserts of one key in one commit, as a sink makes it of two checkpoints: the last must win."""
+    where = Compare("name", "=", first[0])
+    text = f"UPSERT INTO t VALUES {_worded(first)}, {_worded(last)}"
+    return RowCommand(Command.UPSERT, where, rows=(first, last), text=text)
 
 
 def _worded(row: Row) -> str:
