@@ -198,6 +198,7 @@ class Model:
     parameters: Mapping[str, object] = field(default_factory=dict)
     describe: Callable[[Any, tuple[Any, ...]], Any] | None = None  # (shared, owns) -> JSON-like value; None: by field
     value_symmetries: tuple[ValueSymmetry, ...] = ()
+    own_form: Callable[[Any], Any] | None = None  # own → the one that stands for all that behave alike, where renamed
     heard_as: Callable[[Any], Any] | None = None  # own → an own value that every event turns into the same
     is_final: Callable[[Any, Any], bool] | None = None  # may this process rest? None: nothing is a deadlock
     bounds: SearchBounds = NOT_SAID  # what its parameters fix and what they leave open, for the verdict to say

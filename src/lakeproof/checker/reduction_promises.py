@@ -171,6 +171,7 @@ def _told_apart_by(model: Model, number: int, renaming: ValueSymmetry, shared: A
 def _not_respected(
     reached: Reached, number: int, renaming: ValueSymmetry, kind: int, shared: Any, own: Any
 ) -> Iterator[str]:
+    own = _form(reached.model)(own)
     new_shared, new_own = renaming.shared(shared), renaming.rename(own, renaming.moves(shared))
     if any(test(shared, own) != test(new_shared, new_own) for test in _tests_of_each(reached.model)):
         yield f"a property tells values apart that symmetry {number} renames, with {own!r} beside {shared!r}"
@@ -183,13 +184,17 @@ def _not_respected(
 
 def _effect(reached: Reached, renaming: ValueSymmetry, shared: Any, outcome: Outcome) -> Any:
     """An outcome, renamed: the values after it, and what it makes of everybody it may meet."""
-    moves = renaming.moves(outcome.shared)
-    others = tuple(renaming.rename(reached.after(own, outcome), moves) for _, own in reached.beside[shared])
-    return renaming.shared(outcome.shared), renaming.rename(outcome.own, moves), others, outcome.marks
+    form, moves = _form(reached.model), renaming.moves(outcome.shared)
+    owns = (outcome.own, *(reached.after(form(own), outcome) for _, own in reached.beside[shared]))
+    return renaming.shared(outcome.shared), tuple(renaming.rename(form(own), moves) for own in owns), outcome.marks
 
 
 def _plain_effect(reached: Reached, renaming: ValueSymmetry, shared: Any, outcome: Outcome) -> Any:
     """The same for an outcome of the renamed pair, which meets the renamed others."""
-    moves = renaming.moves(shared)
-    others = tuple(reached.after(renaming.rename(own, moves), outcome) for _, own in reached.beside[shared])
-    return outcome.shared, outcome.own, others, outcome.marks
+    form, moves = _form(reached.model), renaming.moves(shared)
+    others = (reached.after(renaming.rename(form(own), moves), outcome) for _, own in reached.beside[shared])
+    return outcome.shared, tuple(map(form, (outcome.own, *others))), outcome.marks
+
+
+def _form(model: Model) -> Callable[[Any], Any]:
+    return model.own_form or (lambda own: own)

@@ -153,6 +153,8 @@ class Follower:
     def reduced(self, world: World, renamings: list[int]) -> tuple[State, list[int]]:
         """The state of the reduced graph that stands for this one, and the last renamings that it took."""
         shared, owns = world
+        if self.tables.form is not None:
+            owns = tuple(map(self.tables.form, owns))
         for symmetry in renamings:
             shared, owns = self.rename(symmetry, shared, owns)
         number, symmetry = self.tables.representative(shared)

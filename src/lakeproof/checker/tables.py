@@ -64,6 +64,7 @@ class Tables:
         self.steps = [model.steps_of(kind) for kind in kinds]
         self.quiet = [tuple(step for step in steps if step.private) if private else () for steps in self.steps]
         self.symmetries = model.value_symmetries if values else ()
+        self.form = model.own_form if self.symmetries else None
         self.shared = Interner()
         self.renamed: dict[Hashable, tuple[int, int]] = {}  # shared value -> (the known one, symmetry + 1)
         self.owns = [Interner() for _ in kinds]
@@ -183,7 +184,7 @@ class Tables:
                 maps = self.symmetries[symmetry - 1]
                 moves = maps.moves(after)
                 own = maps.rename(own, moves)
-        mine = self.owns[kind](own)
+        mine = self.owns[kind](own if self.form is None else self.form(own))
         if self.lone < 0:
             heard = 0 if event is None and not symmetry else self.events((event, symmetry, moves, 0))
         elif kind == self.lone:

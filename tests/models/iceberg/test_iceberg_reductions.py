@@ -175,17 +175,25 @@ def distances(model: Model, *, values: bool) -> tuple[Tables, dict[State, int]]:
 
 @pytest.mark.parametrize("parameters", RENAMED[:4])
 def test_the_renamed_space_is_the_plain_one_with_each_renaming_once(parameters: dict[str, Any]) -> None:
-    """Each plain state is renamed by every symmetry; one of its images, and no more, is there, and as far away."""
+    """Each plain state is renamed by every symmetry; one of its images, and no more, is there, and no farther away.
+
+    States that differ in the order of unseen rows alone are one, which may be nearer than some of them.
+    """
     model = build(words({**parameters, "isolation": "serializable"}), POLICIES["lakeproof"])
     (plain, far), (reduced, near) = (distances(model, values=values) for values in (False, True))
     left = {reduced.values_of(state): distance for state, distance in near.items()}
     assert len(left) < len(far) / 2
+    met: set[Any] = set()
     for state, distance in far.items():
         shared, (own, others) = plain.values_of(state)
+        own = model.own_form(own) if model.own_form is not None else own
         images = {(shared, (own, others))} | {
             (one.shared(shared), (one.rename(own, one.moves(shared)), others)) for one in model.value_symmetries
         }
-        assert [left[image] for image in images if image in left] == [distance]
+        (there,) = [left[image] for image in images if image in left]
+        assert there <= distance
+        met.add(images.intersection(left).pop())
+    assert met == left.keys()
 
 
 def test_renaming_changes_no_verdict() -> None:

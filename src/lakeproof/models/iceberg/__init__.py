@@ -17,6 +17,7 @@ from lakeproof.models.iceberg.describing import describe
 from lakeproof.models.iceberg.naming import canonical
 from lakeproof.models.iceberg.observing import heard_as, observe
 from lakeproof.models.iceberg.properties import properties
+from lakeproof.models.iceberg.renaming.sorting import SortedFiles
 from lakeproof.models.iceberg.renaming.symmetry import symmetries
 from lakeproof.models.iceberg.steps import steps_of
 from lakeproof.models.iceberg.world import READY, Event, Op, Own, Ready, Setup, Shared, Writer
@@ -66,7 +67,6 @@ def assembled(setup: Setup, members: tuple[Member, ...], parameters: Mapping[str
     policies = tuple(member.policy for member in members)
     setup = formed(setup, policies, told=told)
     renamings = symmetries(setup, policies, tuple(member.commands for member in members))
-    setup = replace(setup, sorts_files=bool(renamings))
     writers = {
         member.name if told else member.kind(): Writer(
             member.policy, setup, member.name if told else "", member.commands, member.program, member.partition
@@ -91,6 +91,7 @@ def assembled(setup: Setup, members: tuple[Member, ...], parameters: Mapping[str
         describe=partial(describe, setup, by_policy, tuple(process.name for process in processes)),
         is_final=is_final,
         value_symmetries=renamings,
+        own_form=SortedFiles(setup.shape) if renamings else None,
         bounds=bounds_of(setup, len(members), in_order=any(member.program is not None for member in members)),
     )
 

@@ -16,7 +16,6 @@ from lakeproof.commit.window import open_window
 from lakeproof.commit.writing import Written, deletes_rewritten, placed, rewritten, written
 from lakeproof.format import DataFile, DeleteContent, Row, Rows, TableState, Value
 from lakeproof.models.iceberg.naming import single_rows
-from lakeproof.models.iceberg.renaming.sorting import sorted_change
 from lakeproof.models.iceberg.world import (
     COMPACTION,
     READ,
@@ -164,20 +163,15 @@ def _plan(writer: Writer, table: TableState, index: int, again: RunAgain | None 
 
 def op_of(writer: Writer, index: int, group: str, plan: Written, turn: int) -> Op:
     """A command that has read its snapshot; only what will be asked is kept."""
-    change, origins = plan.change, plan.origins
+    change = plan.change
     window = open_window(change, writer.checks(change), writer.setup.shape)
-    light = _lightened(writer.setup, change, by_rows=window.rows is not None)
-    if writer.setup.sorts_files:
-        done = sorted_change(light, [file.rows or () for file in light.added_data_files], writer.setup.shape)
-        light, origins = done.change, done.origins(origins)
-        group = "file" if group.startswith("file ") else group  # which it was when it began, nobody asks any more
     return Op(
         stage=WRITE if change.command in (Command.INSERT, Command.UPSERT) else READ,
         command=index,
         group=group,
-        change=light,
+        change=_lightened(writer.setup, change, by_rows=window.rows is not None),
         window=window,
-        ghost=_ghost(writer.setup, plan._replace(origins=origins), compacts=index == COMPACTION),
+        ghost=_ghost(writer.setup, plan, compacts=index == COMPACTION),
         policy=writer.policy.name,
         turn=turn,
         as_is=change.targets if writer.setup.measure else (),
@@ -216,7 +210,7 @@ def planned_again(writer: Writer, shared: Shared, own: Op | Conflicted, answer: 
         if writer.setup.compacts_always
         else groups(shared.table, writer.partition, needless=writer.setup.endless)
     )
-    if own.group not in possible or own.group.startswith("file"):
+    if own.group not in possible or own.group.startswith("file "):
         return None
     members = _members(shared.table, own.group)
     return rewritten(shared.table, members, writer.setup.shape, "me")

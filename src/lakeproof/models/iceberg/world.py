@@ -225,7 +225,6 @@ class Setup:
     compacts_always: bool = False  # also what needs no compaction: a scenario says what is compacted
     modes: tuple[tuple[Command, Mode], ...] = ()  # of single commands, before update_mode and delete_mode
     isolations: tuple[tuple[Command, Isolation], ...] = ()  # of single commands, before isolation
-    sorts_files: bool = False  # files that nobody has seen yet are kept in one order, because values can be renamed
     several: bool = False  # several tables are kept in one: a row's first value, and its partition's, is its table
 
     def isolation_of(self, command: RowCommand) -> Isolation:

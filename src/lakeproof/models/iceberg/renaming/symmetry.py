@@ -106,13 +106,8 @@ class TableRenaming:
         command = own.command if own.command == COMPACTION else self.commands[own.command]
         if isinstance(own, Conflicted):
             return own._replace(command=command)
-        change, window, ghost = self.change(own.change), own.window, renamed_ghost(own.ghost, names)
-        op = own._replace(command=command, change=change.change)
-        if change.orders:
-            ghost = ghost._replace(origins=change.origins(ghost.origins))
-        if window.rows and window.rows.carried:
-            window = window._replace(rows=window.rows._replace(carried=change.rows(window.rows.carried)))
-        return renamed_op(op, window, ghost, names, replaced=False)
+        op = self.change(own.change).of(own)._replace(command=command)
+        return renamed_op(op, op.window, renamed_ghost(op.ghost, names), names, replaced=False)
 
     def change(self, change: TableChange) -> SortedChange:
         """The change with renamed values; its places are renamed elsewhere. Changes are few, like tables."""
