@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -105,18 +106,20 @@ def proofs(which: str) -> str:
     """A table per group of proofs, each line computed."""
     parts = []
     for title, group in ALL.items():
-        parts += [f"### {title}", "", "| | states | depth | verdict | command |", "|---|---|---|---|---|"]
+        parts += [f"### {title}", "", "| | states | depth | CPU | verdict | command |", "|---|---|---|---|---|---|"]
         parts += [*(proof_line(proof) for proof in group), ""]
     return "\n".join(parts)
 
 
 def proof_line(proof: Proof) -> str:
     """One line: what it is about, how large the space is, what was found, and what prints it."""
+    before = time.process_time()
     found = prove(proof)
+    spent = f"{time.process_time() - before:.0f} s"
     worst = found.first_violation
     said = found.verdict if worst is None else f"violates `{worst.name}` after {worst.depth} steps"
     missed = f"; never reached: {', '.join(found.unreached)}" if found.unreached else ""
-    return f"| {proof.about} | {found.states:,} | {found.depth} | {said}{missed} | `{proof.command}` |"
+    return f"| {proof.about} | {found.states:,} | {found.depth} | {spent} | {said}{missed} | `{proof.command}` |"
 
 
 def _shortened(caption: str) -> str:

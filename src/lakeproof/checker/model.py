@@ -50,18 +50,35 @@ class Step(NamedTuple):
 
 
 class Process(NamedTuple):
-    """One actor; processes of one kind have the same steps and are interchangeable: steps never see a name."""
+    """One actor; processes of one kind have the same steps and are interchangeable: steps never see a name.
+
+    A process without memory keeps the own value that it begins with; events and renamings leave it alone.
+    """
 
     name: str
     own: Hashable
     kind: str = "process"
+    has_memory: bool = True
 
 
 class ValueSymmetry(NamedTuple):
-    """One renaming of values (say, of two keys) that no step, observation or property can tell apart."""
+    """One renaming of values (say, of two keys) that no step, observation or property can tell apart.
+
+    Where own values name things by their place in the shared value, `places` says how those places move, and `own` is
+    given that too.
+    """
 
     shared: Callable[[Any], Any]
-    own: Callable[[Any], Any]
+    own: Callable[..., Any]
+    places: Callable[[Any], Hashable] | None = None
+
+    def moves(self, shared: Any) -> Hashable:
+        """How the places of this shared value move; `None`: own values name none."""
+        return None if self.places is None else self.places(shared)
+
+    def rename(self, own: Any, moves: Hashable) -> Any:
+        """An own value that stands beside a shared value whose places move like this."""
+        return self.own(own) if self.places is None else self.own(own, moves)
 
 
 @dataclass(frozen=True)
@@ -173,6 +190,8 @@ class Model:
     parameters: Mapping[str, object] = field(default_factory=dict)
     describe: Callable[[Any, tuple[Any, ...]], Any] | None = None  # (shared, owns) -> JSON-like value; None: by field
     value_symmetries: tuple[ValueSymmetry, ...] = ()
+    own_form: Callable[[Any], Any] | None = None  # own → the one that stands for all that behave alike, where renamed
+    heard_as: Callable[[Any], Any] | None = None  # own → an own value that every event turns into the same
     is_final: Callable[[Any, Any], bool] | None = None  # may this process rest? None: nothing is a deadlock
     bounds: SearchBounds = NOT_SAID  # what its parameters fix and what they leave open, for the verdict to say
 

@@ -1,16 +1,16 @@
 """What a model promises and the reductions rely on, tested on everything that a plain search reaches.
 
 `broken_promises` belongs in the tests of every model that declares private steps or value symmetries: a broken
-promise makes a reduced search miss states. Every search that takes private steps at once tests that promise on a sample
-(`broken_on_a_sample`), and does not take them if it is broken there.
+promise makes a reduced search miss states. Every search that relies on one tests it on a sample (`broken_on_a_sample`),
+and does without that reduction if it is broken there.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable, Collection, Iterator
+from itertools import cycle, islice
 from typing import Any
 
 from lakeproof.checker.limits import Cut, Watch
@@ -25,11 +25,20 @@ def broken_promises(model: Model, *, max_states: int = 100_000, most: int = 10) 
     tables = Tables(model, private=False, values=False)
     explore(Successors(tables, symmetric=False), Ledger(tables), Watch(Cut(states=max_states)))
     reached = Reached(tables)
-    return list(islice(dict.fromkeys([*_private(reached), *_symmetric(reached)]), most))
+    return list(islice(dict.fromkeys([*_private(reached), *_symmetric(reached), *_heard_alike(reached)]), most))
 
 
-def broken_on_a_sample(model: Model) -> str:
-    """A promise of private steps that is broken where a few short random walks come by; empty: none was found."""
+def broken_on_a_sample(model: Model, names: Collection[str]) -> dict[str, str]:
+    """Of these reductions, those whose promise is broken where a few short random walks come by, and how."""
+    tests = {"private": _private, "values": _symmetric_in_places}
+    asked = [name for name in names if name in tests]
+    reached = _sampled(model) if asked else None
+    broken = {name: next(tests[name](reached), "") for name in asked if reached is not None}
+    return {name: how for name, how in broken.items() if how}
+
+
+def _sampled(model: Model) -> Reached:
+    """What a few short random walks come by."""
     tables = Tables(model, private=False, values=False)
     successors, chance = Successors(tables, symmetric=False), random.Random(0)
     for _ in range(SAMPLED_WALKS):
@@ -39,10 +48,11 @@ def broken_on_a_sample(model: Model) -> str:
             if not moves:
                 break
             state = chance.choice(moves)[2]
-    return next(_private(Reached(tables)), "")
+    return Reached(tables)
 
 
-SAMPLED_WALKS, SAMPLED_STEPS = 4, 12
+EVENTS_OF_A_PAIR = 6
+SAMPLED_WALKS, SAMPLED_STEPS, SAMPLED_PAIRS, SAMPLED_RENAMINGS = 4, 12, 6, 3
 
 
 class Reached:
@@ -117,35 +127,74 @@ def _tests_of_each(model: Model) -> list[Callable[..., bool]]:
 
 
 def _symmetric(reached: Reached) -> Iterator[str]:
-    model = reached.model
-    for number, renaming in enumerate(model.value_symmetries, 1):
+    for number, renaming in enumerate(reached.model.value_symmetries, 1):
         for shared in reached.beside:
-            for claim in model.properties:
-                if (
-                    claim.subject == "shared"
-                    and claim.test
-                    and claim.test(shared) != claim.test(renaming.shared(shared))
-                ):
-                    yield f"{claim.name} tells values apart that symmetry {number} renames, at {shared!r}"
-        for kind, shared, own in reached.pairs:
-            if any(
-                test(shared, own) != test(renaming.shared(shared), renaming.own(own)) for test in _tests_of_each(model)
-            ):
-                yield f"a property tells values apart that symmetry {number} renames, with {own!r} beside {shared!r}"
-            here = reached.outcomes(kind, shared, own)
-            there = reached.outcomes(kind, renaming.shared(shared), renaming.own(own))
-            renamed = Counter(_effect(reached, renaming, shared, outcome) for outcome in here)
-            if renamed != Counter(_plain_effect(reached, renaming, shared, outcome) for outcome in there):
-                yield f"a step does not respect symmetry {number}, with {own!r} beside {shared!r}"
+            yield from _told_apart_by(reached.model, number, renaming, shared)
+        for pair in reached.pairs:
+            yield from _not_respected(reached, number, renaming, *pair)
+
+
+def _symmetric_in_places(reached: Reached) -> Iterator[str]:
+    """The same of a few pairs of each kind, with a few renamings in turn."""
+    renamings = cycle(enumerate(reached.model.value_symmetries, 1))
+    few = min(SAMPLED_RENAMINGS, len(reached.model.value_symmetries))
+    for kind in range(len(reached.tables.steps)):
+        pairs = [pair for pair in reached.pairs if pair[0] == kind]
+        for pair in pairs[:: 1 + len(pairs) // SAMPLED_PAIRS]:
+            for number, renaming in islice(renamings, few):
+                yield from _told_apart_by(reached.model, number, renaming, pair[1])
+                yield from _not_respected(reached, number, renaming, *pair)
+
+
+def _heard_alike(reached: Reached) -> Iterator[str]:
+    """Own values that are said to be heard as another, and an event of which they make something else."""
+    heard_as, observe = reached.model.heard_as, reached.model.observe
+    if heard_as is None:
+        return
+    for kind, shared, own in reached.pairs:
+        twins = [(other, heard_as(other)) for _, other in reached.beside[shared]]
+        twins = [(other, twin) for other, twin in twins if twin != other]
+        outcomes = reached.outcomes(kind, shared, own) if twins else []
+        events = list(dict.fromkeys(outcome.event for outcome in outcomes if outcome.event is not None))
+        for event in events[:: 1 + len(events) // EVENTS_OF_A_PAIR]:
+            for other, twin in twins:
+                if observe(twin, event) != observe(other, event):
+                    yield f"an event is not heard as promised, with {other!r} beside {shared!r}"
+
+
+def _told_apart_by(model: Model, number: int, renaming: ValueSymmetry, shared: Any) -> Iterator[str]:
+    for claim in model.properties:
+        if claim.subject == "shared" and claim.test and claim.test(shared) != claim.test(renaming.shared(shared)):
+            yield f"{claim.name} tells values apart that symmetry {number} renames, at {shared!r}"
+
+
+def _not_respected(
+    reached: Reached, number: int, renaming: ValueSymmetry, kind: int, shared: Any, own: Any
+) -> Iterator[str]:
+    own = _form(reached.model)(own)
+    new_shared, new_own = renaming.shared(shared), renaming.rename(own, renaming.moves(shared))
+    if any(test(shared, own) != test(new_shared, new_own) for test in _tests_of_each(reached.model)):
+        yield f"a property tells values apart that symmetry {number} renames, with {own!r} beside {shared!r}"
+    here = reached.outcomes(kind, shared, own)
+    there = reached.outcomes(kind, new_shared, new_own)
+    renamed = Counter(_effect(reached, renaming, shared, outcome) for outcome in here)
+    if renamed != Counter(_plain_effect(reached, renaming, shared, outcome) for outcome in there):
+        yield f"a step does not respect symmetry {number}, with {own!r} beside {shared!r}"
 
 
 def _effect(reached: Reached, renaming: ValueSymmetry, shared: Any, outcome: Outcome) -> Any:
     """An outcome, renamed: the values after it, and what it makes of everybody it may meet."""
-    others = tuple(renaming.own(reached.after(own, outcome)) for _, own in reached.beside[shared])
-    return renaming.shared(outcome.shared), renaming.own(outcome.own), others, outcome.marks
+    form, moves = _form(reached.model), renaming.moves(outcome.shared)
+    owns = (outcome.own, *(reached.after(form(own), outcome) for _, own in reached.beside[shared]))
+    return renaming.shared(outcome.shared), tuple(renaming.rename(form(own), moves) for own in owns), outcome.marks
 
 
 def _plain_effect(reached: Reached, renaming: ValueSymmetry, shared: Any, outcome: Outcome) -> Any:
     """The same for an outcome of the renamed pair, which meets the renamed others."""
-    others = tuple(reached.after(renaming.own(own), outcome) for _, own in reached.beside[shared])
-    return outcome.shared, outcome.own, others, outcome.marks
+    form, moves = _form(reached.model), renaming.moves(shared)
+    others = (reached.after(renaming.rename(form(own), moves), outcome) for _, own in reached.beside[shared])
+    return outcome.shared, tuple(map(form, (outcome.own, *others))), outcome.marks
+
+
+def _form(model: Model) -> Callable[[Any], Any]:
+    return model.own_form or (lambda own: own)

@@ -27,7 +27,7 @@ class TakenStep(NamedTuple):
     world: World
 
 
-Found = tuple[list[TakenStep], int]
+Found = tuple[list[TakenStep], list[int]]
 
 
 class MoveName(NamedTuple):
@@ -119,8 +119,8 @@ class Follower:
         world, run, renamings = start_of(self.model), list[TakenStep](), list[int]()
         for number, target in enumerate(path[1:]):
             mover = None if movers is None else self.tables.order[movers[number] - 1]
-            chain, renaming = self.leading_to(target, world, renamings, mover)
-            renamings += [renaming] if renaming else []
+            chain, more = self.leading_to(target, world, renamings, mover)
+            renamings += more
             run += chain
             world = chain[-1].world
         if last_move is not None:
@@ -129,11 +129,11 @@ class Follower:
         return run
 
     def leading_to(self, target: State, world: World, renamings: list[int], mover: int | None) -> Found:
-        """A transition out of this state that the reduction turns into the target, and the renaming it takes."""
+        """A transition out of this state that the reduction turns into the target, and the renamings it takes."""
         for chain in self.chains(world):
-            state, renaming = self.reduced(chain[-1].world, renamings)
+            state, more = self.reduced(chain[-1].world, renamings)
             if state == target and mover in (None, chain[0].process):
-                return chain, renaming
+                return chain, more
         raise ModelError("a path cannot be run again: the model does not answer twice alike, or breaks a symmetry")
 
     def chains(self, world: World) -> Iterator[list[TakenStep]]:
@@ -150,24 +150,28 @@ class Follower:
                     chain.append(taken(self.model, chain[-1].world, first.process, step, outcome))
                 yield chain
 
-    def reduced(self, world: World, renamings: list[int]) -> tuple[State, int]:
-        """The state of the reduced graph that stands for this one, and the last renaming it took."""
+    def reduced(self, world: World, renamings: list[int]) -> tuple[State, list[int]]:
+        """The state of the reduced graph that stands for this one, and the last renamings that it took."""
         shared, owns = world
+        if self.tables.form is not None:
+            owns = tuple(map(self.tables.form, owns))
         for symmetry in renamings:
             shared, owns = self.rename(symmetry, shared, owns)
         number, symmetry = self.tables.representative(shared)
         if symmetry:
             _, owns = self.rename(symmetry, shared, owns)
-        numbers = (
-            self.tables.owns[kind](owns[process])
+        settled = [
+            self.tables.settled_own(kind, number, self.tables.owns[kind](owns[process]))
             for kind, process in zip(self.tables.kinds, self.tables.order, strict=True)
-        )
-        return self.successors.canonical((number, *numbers)), symmetry
+        ]
+        state = self.successors.canonical((number, *(own for own, _ in settled)))
+        return state, [taken for taken in (symmetry, *(last for _, last in settled)) if taken]
 
     def rename(self, symmetry: int, shared: Any, owns: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
         """The values under one symmetry."""
         maps = self.tables.symmetries[symmetry - 1]
-        return maps.shared(shared), tuple(maps.own(own) for own in owns)
+        moves = maps.moves(shared)
+        return maps.shared(shared), tuple(maps.rename(own, moves) for own in owns)
 
 
 def move_of(chain: list[TakenStep]) -> tuple[tuple[str, ...], tuple[str, ...]]:

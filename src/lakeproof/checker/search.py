@@ -55,10 +55,9 @@ def check(
     chosen, notes = reductions_for(model, () if simulate is not None else reductions)
     watch = Watch(Cut(max_states, max_seconds, first), progress)
     with blaming(model.name), without_garbage_collection(), watch:
-        broken = broken_on_a_sample(model) if "private" in chosen else ""
-        if broken:
-            chosen = tuple(name for name in chosen if name != "private")
-            notes = (*notes, f"private steps are taken one by one: {broken}")
+        broken = broken_on_a_sample(model, chosen)
+        chosen = tuple(name for name in chosen if name not in broken)
+        notes = (*notes, *(f"{WITHOUT[name]}: {how}" for name, how in broken.items()))
         tables = Tables(model, private="private" in chosen, values="values" in chosen)
         successors = Successors(tables, symmetric="processes" in chosen)
         if simulate is not None:
@@ -69,6 +68,10 @@ def check(
         else:
             searched = _explored(successors, watch, engine, notes)
         return conclude(searched, watch, chosen, require, witnesses, seed if simulate is not None else None)
+
+
+WITHOUT = {"private": "private steps are taken one by one", "values": "values are not renamed"}
+"""What a search does whose model breaks the promise of a reduction."""
 
 
 def _explored(successors: Successors, watch: Watch, engine: Engine, notes: tuple[str, ...]) -> Searched:

@@ -53,6 +53,8 @@ class Settled(NamedTuple):
 class Tables:
     """The model's values, numbered, and its answers, computed once."""
 
+    settles_lone = True  # whether a lone process with memory is renamed by what leaves the shared value alone
+
     def __init__(self, model: Model, *, private: bool = True, values: bool = True) -> None:
         self.model = model
         kinds = list(dict.fromkeys(process.kind for process in model.processes))
@@ -62,19 +64,26 @@ class Tables:
         self.steps = [model.steps_of(kind) for kind in kinds]
         self.quiet = [tuple(step for step in steps if step.private) if private else () for steps in self.steps]
         self.symmetries = model.value_symmetries if values else ()
+        self.form = model.own_form if self.symmetries else None
         self.shared = Interner()
         self.renamed: dict[Hashable, tuple[int, int]] = {}  # shared value -> (the known one, symmetry + 1)
         self.owns = [Interner() for _ in kinds]
-        self.events = Interner((None,))  # 0: nothing to observe; else (event, symmetry + 1)
+        self.events = Interner((None,))  # 0: nothing to observe; else (event, symmetry + 1, how places move, shared)
         self.moves = Interner()
         self.rows: list[dict[int, Rows]] = [{} for _ in kinds]  # per kind: shared << 32 | own -> rows
         self.seen: list[dict[int, int]] = [{} for _ in kinds]  # per kind: event << 32 | own -> own
+        self.twins: list[dict[int, int]] = [{} for _ in kinds]  # per kind: own -> the one that it is heard as
+        remembers = [kind for kind, process in zip(numbers, model.processes, strict=True) if process.has_memory]
+        self.lone = remembers[0] if self.symmetries and self.settles_lone and len(remembers) == 1 else -1
+        self.settled: dict[int, tuple[int, int]] = {}  # shared << 32 | own -> (own, symmetry + 1) of the lone process
+        self.stabilizers: dict[int, list[tuple[int, Hashable]]] = {}  # shared -> symmetries that leave it alone
         self.by_own: dict[tuple[int, int, int], list[Outcome]] = {}  # steps that do not read the shared value
 
     def initial(self) -> State:
         """The initial state."""
         owns = (self.owns[kind](self.model.processes[i].own) for kind, i in zip(self.kinds, self.order, strict=True))
-        return (self.shared(self.model.shared), *owns)
+        shared = self.shared(self.model.shared)
+        return (shared, *(self.settled_own(kind, shared, own)[0] for kind, own in zip(self.kinds, owns, strict=True)))
 
     def values_of(self, state: State) -> tuple[Any, tuple[Any, ...]]:
         """The shared value and the own values in the order of the model's processes."""
@@ -94,18 +103,32 @@ class Tables:
         """The own value after observing, for event << 32 | own; kept."""
         own = self.seen[kind].get(key)
         if own is None:
-            own = self.seen[kind][key] = self.observe(kind, key & 0xFFFFFFFF, key >> 32)
+            twin = key >> 32 << 32 | self.twin(kind, key & 0xFFFFFFFF)
+            own = self.seen[kind].get(twin)
+            if own is None:
+                own = self.seen[kind][twin] = self.observe(kind, twin & 0xFFFFFFFF, key >> 32)
+            self.seen[kind][key] = own
         return own
+
+    def twin(self, kind: int, own: int) -> int:
+        """The own value that every event turns into the same as this one; mostly itself."""
+        found = self.twins[kind].get(own)
+        if found is None:
+            heard_as = self.model.heard_as
+            value = self.owns[kind].values[own]
+            found = own if heard_as is None else self.owns[kind](heard_as(value))
+            self.twins[kind][own] = found
+        return found
 
     def observe(self, kind: int, own: int, event: int) -> int:
         """Ask the model what a process makes of an event (and rename its values if the event says so)."""
         value = self.owns[kind].values[own]
-        what, symmetry = self.events.values[event]
+        what, symmetry, moves, shared = self.events.values[event]
         if what is not None:
             value = self.model.observe(value, what)
         if symmetry:
-            value = self.symmetries[symmetry - 1].own(value)
-        return self.owns[kind](value)
+            value = self.symmetries[symmetry - 1].rename(value, moves)
+        return self.settled_own(kind, shared, self.owns[kind](value))[0]
 
     def compute(self, kind: int, shared: int, own: int) -> Rows:
         """Ask the model for every outcome of one pair."""
@@ -150,6 +173,7 @@ class Tables:
 
     def _row(self, kind: int, shared: int, value: Any, outcome: Outcome, move: int) -> Row:
         after, own, event, _, _ = outcome
+        moves: Hashable = None
         if after is value:
             number, symmetry = shared, 0
         elif not self.symmetries:
@@ -157,9 +181,44 @@ class Tables:
         else:
             number, symmetry = self.representative(after)
             if symmetry:
-                own = self.symmetries[symmetry - 1].own(own)
-        heard = 0 if event is None and not symmetry else self.events((event, symmetry))
-        return number, self.owns[kind](own), heard, move
+                maps = self.symmetries[symmetry - 1]
+                moves = maps.moves(after)
+                own = maps.rename(own, moves)
+        mine = self.owns[kind](own if self.form is None else self.form(own))
+        if self.lone < 0:
+            heard = 0 if event is None and not symmetry else self.events((event, symmetry, moves, 0))
+        elif kind == self.lone:
+            mine, heard = self.settled_own(kind, number, mine)[0], 0  # nobody else remembers anything
+        else:
+            heard = 0 if event is None and number == shared else self.events((event, symmetry, moves, number))
+        return number, mine, heard, move
+
+    def settled_own(self, kind: int, shared: int, own: int) -> tuple[int, int]:
+        """The own value that stands for all that this one is renamed to while the shared value stays, and how (+ 1).
+
+        Only of the one process with memory, where no other has any: several would have to be renamed together.
+        """
+        if kind != self.lone:
+            return own, 0
+        key = shared << 32 | own
+        found = self.settled.get(key)
+        if found is None:
+            value, number = self.owns[kind].values[own], self.owns[kind]
+            images = [(own, 0)]
+            for symmetry, moves in self._stabilizer(shared):
+                images.append((number(self.symmetries[symmetry - 1].rename(value, moves)), symmetry))
+            found = self.settled[key] = min(images)
+        return found
+
+    def _stabilizer(self, shared: int) -> list[tuple[int, Hashable]]:
+        """The symmetries (+ 1) that leave a shared value as it is, each with how places move."""
+        found = self.stabilizers.get(shared)
+        if found is None:
+            value = self.shared.values[shared]
+            pairs = enumerate(self.symmetries, 1)
+            found = [(number, maps.moves(value)) for number, maps in pairs if maps.shared(value) == value]
+            self.stabilizers[shared] = found
+        return found
 
     def representative(self, value: Any) -> tuple[int, int]:
         """The known shared value that this one is a renaming of, and the symmetry (+ 1) that leads there; 0: itself."""

@@ -70,8 +70,13 @@ class Walked(NamedTuple):
     lost: Rows
 
 
+NO_ROWS = Walked((), (), (), ())
+
+
 def walked(rows: Rows, by: Touched) -> Walked:
     """Follow rows through one snapshot. Decided by content, never by the snapshot's operation."""
+    if not rows:
+        return NO_ROWS
     here: list[tuple[str, RowSet]] = []
     gone: list[tuple[str, RowSet]] = []
     updated: list[tuple[str, RowSet]] = []
@@ -97,7 +102,7 @@ def walked(rows: Rows, by: Touched) -> Walked:
             here.extend(places)
             if not_kept:
                 updated.append((file, not_kept))
-    return Walked(rows_of(here), tuple(gone), tuple(updated), tuple(lost))
+    return Walked(rows_of(here) if len(here) > 1 else tuple(here), tuple(gone), tuple(updated), tuple(lost))
 
 
 def hits_of(file: str, by: Touched) -> RowSet:
@@ -140,10 +145,15 @@ class RowStep(NamedTuple):
 
 
 def followed(
-    change: TableChange, memory: RowMemory, snapshot: Snapshot, asked: frozenset[str], shape: TableShape
+    change: TableChange,
+    memory: RowMemory,
+    snapshot: Snapshot,
+    asked: frozenset[str],
+    shape: TableShape,
+    by: Touched | None = None,
 ) -> RowMemory | Conflict:
     """The memory after one more unseen snapshot, or the conflict that nothing later can undo."""
-    step = RowStep(change, snapshot, touched(snapshot), asked, shape)
+    step = RowStep(change, snapshot, touched(snapshot) if by is None else by, asked, shape)
     targets = follow_targets(memory, step)
     if isinstance(targets, Conflict):
         return targets

@@ -14,7 +14,7 @@ from lakeproof.commit.change import TableChange
 from lakeproof.commit.checks import CHANGE_CHECKS, history_known
 from lakeproof.commit.conflict import Conflict
 from lakeproof.commit.policy import CheckList
-from lakeproof.commit.rows import RowMemory, followed, remembered
+from lakeproof.commit.rows import RowMemory, Touched, followed, remembered
 from lakeproof.format import Snapshot, TableShape, TableState
 
 
@@ -45,9 +45,14 @@ def open_window(
 
 
 def follow(
-    change: TableChange, window: CommitWindow, snapshot: Snapshot, checks: CheckList, shape: TableShape
+    change: TableChange,
+    window: CommitWindow,
+    snapshot: Snapshot,
+    checks: CheckList,
+    shape: TableShape,
+    by: Touched | None = None,
 ) -> CommitWindow:
-    """The window after one more unseen snapshot."""
+    """The window after one more unseen snapshot; `by` is what it did to rows, where somebody knows that already."""
     if snapshot.command_id and snapshot.command_id == change.command_id:
         return window._replace(committed=True)
     if window.conflict:
@@ -62,7 +67,7 @@ def follow(
         newest = newest or (found._replace(check=name) if found else None)
     rows = window.rows
     if rows is not None:
-        after = followed(change, rows, snapshot, checks.rows, shape)
+        after = followed(change, rows, snapshot, checks.rows, shape, by)
         if isinstance(after, Conflict):
             return window._replace(conflict=after)
         rows = after

@@ -67,6 +67,8 @@ def number_of(value: Any) -> int:
 class SteadyTables(Tables):
     """Tables in which the choice among renamed shared values does not depend on which was met first."""
 
+    settles_lone = False  # that choice goes by numbers, which differ from one executor to the next
+
     def choose_representative(self, value: Any) -> tuple[int, int]:
         """The renaming that comes first in a fixed order, and the symmetry (+ 1) that leads there; 0: itself."""
         images = [value, *(maps.shared(value) for maps in self.symmetries)]

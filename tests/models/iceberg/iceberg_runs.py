@@ -23,10 +23,12 @@ def words(parameters: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def searched(policy: Policy | str = LAKEPROOF, *, first: bool = False, **parameters: Any) -> Verdict:
+def searched(
+    policy: Policy | str = LAKEPROOF, *, first: bool = False, reductions: Any = True, **parameters: Any
+) -> Verdict:
     """The verdict of the configuration, the whole space explored unless `first`."""
     chosen = POLICIES[policy] if isinstance(policy, str) else policy
-    return check(build(words(parameters), chosen), first=first)
+    return check(build(words(parameters), chosen), first=first, reductions=reductions)
 
 
 def violated(verdict: Verdict) -> set[str]:

@@ -47,24 +47,24 @@ def lines_of_the_page() -> dict[str, list[str]]:
     """Each line of the tables by its command and what it is about."""
     text = PAGE.read_text(encoding="utf-8")
     cells = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ") and "`--set" in line]
-    return {f"{row[0]} {row[4]}": row for row in cells}
+    return {f"{row[0]} {row[-1]}": row for row in cells}
 
 
 def is_small(proof: Proof, states: int) -> bool:
-    """Whether the page says that the space has fewer states: of 2,100 a second is enough."""
+    """Whether the page says that the space has fewer states: of 700 a second is enough."""
     row = lines_of_the_page().get(f"{proof.about} `{proof.command}`")
     return row is None or int(row[1].replace(",", "")) < states
 
 
-LINES = [proof for group in ALL.values() for proof in group if EVERY or is_small(proof, 2_100)]
+LINES = [proof for group in ALL.values() for proof in group if EVERY or is_small(proof, 700)]
 """A line that the page does not have is tried, and found missing."""
 
 
 @pytest.mark.parametrize(
-    "proof", where_quick(LINES, lambda proof: is_small(proof, 500)), ids=lambda proof: proof.about.replace(" ", "-")
+    "proof", where_quick(LINES, lambda proof: is_small(proof, 200)), ids=lambda proof: proof.about.replace(" ", "-")
 )
 def test_a_line_of_the_page_is_what_the_search_says(proof: Proof) -> None:
-    _, states, depth, said, _ = lines_of_the_page()[f"{proof.about} `{proof.command}`"]
+    _, states, depth, _, said, _ = lines_of_the_page()[f"{proof.about} `{proof.command}`"]
     found = prove(proof)
     assert (f"{found.states:,}", str(found.depth)) == (states, depth)
     assert said.startswith("violates" if found.verdict == "violated" else found.verdict)
@@ -125,6 +125,10 @@ def test_the_verdict_says_what_was_bounded_and_what_not() -> None:
         ({"others": "anybody", "num-writers": "2"}, "Against anybody one writer is watched"),
         ({"others": "anybody", "names": "by-age"}, "A run without end needs canonical names"),
         ({"max-write-ops": "unbounded", "commands": "upsert"}, "A run without end needs canonical names"),
+        (
+            {"others": "anybody", "others-may": "equality-deletes"},
+            "Whether a delete by value reaches what a compaction",
+        ),
         ({"others": "anybody", "others-may": "magic"}, "the Iceberg model has no way to commit 'magic'"),
         ({"max-write-ops": "endless"}, "max-write-ops takes a number from 0 on, not 'endless'"),
     ],
@@ -145,7 +149,6 @@ NOT_THERE = {
     "compact_new_seq": "upserts need sequence numbers",
     "compact_min_seq": "the same",
     "age_ignores_new": "the same",
-    "cow_eq_not_carried": "the same",
     "dv_stale": "it remembers vectors by their names",
 }
 """Variants that need names by age, which an endless run cannot have; the bounded search finds them."""
@@ -156,8 +159,14 @@ def against_anybody(case: Case, ids: int) -> dict[str, Any]:
     """The case's own parameters, without its bounds."""
     kept = {name: value for name, value in case.parameters.items() if name not in DROPPED}
     more = {"max_compactions": "unbounded" if case.max_compactions else 0, "predicates": "id"}
+    more |= BY_VALUE.get(case.wrong.__name__, {})
     return {**kept, **more, "others": "anybody", "num_keys": ids}
 
+
+TELLS_IDS_APART = {"rows_skipped": "sarah is never noticed: a rule that knows her by name has no renaming"}
+
+BY_VALUE = {"cow_eq_not_carried": {"others_may": "merge-on-read,equality-deletes", "commands": "insert,update"}}
+"""Variants about deletes by value: others write them."""
 
 CASES = [case for case in UNSOUND if case.wrong.__name__ not in NOT_THERE]
 
@@ -169,7 +178,8 @@ def test_a_wrong_variant_is_caught_against_anybody_too(case: Case, monkeypatch: 
     ids = 1 if "col3_values" in case.more else 2
     for more in (ids, ids + 1) if EVERY else (ids,):
         forget_everything()
-        assert violated(searched(policy, first=True, **against_anybody(case, more))) & READS
+        reductions = ("private",) if case.wrong.__name__ in TELLS_IDS_APART else True
+        assert violated(searched(policy, first=True, reductions=reductions, **against_anybody(case, more))) & READS
 
 
 # ---------------------------------------------------------------- the bounded search agrees

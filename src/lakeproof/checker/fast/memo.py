@@ -134,10 +134,22 @@ class Memo:
         self.pairs[pairs, COUNT] = counts
 
     def ask_seen(self, keys: U64) -> None:
-        """Ask the model what processes make of events."""
-        observe = self.tables.observe
-        owns = [observe((key >> KIND_SHIFT & 15) - 1, key & (MOST_OWNS - 1), key >> 32) for key in keys.tolist()]
-        self.seen.add(keys, np.array(owns, np.int32))
+        """Ask the model what processes make of events; of own values that are heard as one, only once."""
+        observe, owns = self.tables.observe, dict[int, int]()
+        twins = [self.twin_of(key) for key in keys.tolist()]
+        known = self.seen.look(np.array(twins, np.uint64)).tolist()
+        for key, twin, own in zip(keys.tolist(), twins, known, strict=True):
+            if own < 0:
+                own = owns.get(twin, -1)
+            if own < 0:
+                own = owns[twin] = observe((twin >> KIND_SHIFT & 15) - 1, twin & (MOST_OWNS - 1), twin >> 32)
+            owns[key] = own
+        self.seen.add(np.array(list(owns), np.uint64), np.array(list(owns.values()), np.int32))
+
+    def twin_of(self, key: int) -> int:
+        """The key of the same event and of the own value that this one is heard as."""
+        own = key & (MOST_OWNS - 1)
+        return key - own + self.tables.twin((key >> KIND_SHIFT & 15) - 1, own)
 
     def pairs_in(self, fields: I64) -> I64:
         """Per process and state the pair, for states given as columns (shared, then a number per process)."""

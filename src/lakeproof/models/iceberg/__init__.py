@@ -15,8 +15,10 @@ from lakeproof.models.iceberg.anybody import OTHERS, Others
 from lakeproof.models.iceberg.bounds import PARAMETERS, PRESETS, Configured, bounds_of, configured, parameter_help
 from lakeproof.models.iceberg.describing import describe
 from lakeproof.models.iceberg.naming import canonical
-from lakeproof.models.iceberg.observing import observe
+from lakeproof.models.iceberg.observing import heard_as, observe
 from lakeproof.models.iceberg.properties import properties
+from lakeproof.models.iceberg.renaming.sorting import SortedFiles
+from lakeproof.models.iceberg.renaming.symmetry import symmetries
 from lakeproof.models.iceberg.steps import steps_of
 from lakeproof.models.iceberg.world import READY, Event, Op, Own, Ready, Setup, Shared, Writer
 
@@ -62,7 +64,9 @@ def model_of(config: Configured, *, told: bool = False) -> Model:
 
 def assembled(setup: Setup, members: tuple[Member, ...], parameters: Mapping[str, str], *, told: bool = False) -> Model:
     """The protocol for these writers; `told` keeps names, history and who is who, for a single run."""
-    setup = formed(setup, tuple(member.policy for member in members), told=told)
+    policies = tuple(member.policy for member in members)
+    setup = formed(setup, policies, told=told)
+    renamings = symmetries(setup, policies, tuple(member.commands for member in members))
     writers = {
         member.name if told else member.kind(): Writer(
             member.policy, setup, member.name if told else "", member.commands, member.program, member.partition
@@ -73,18 +77,21 @@ def assembled(setup: Setup, members: tuple[Member, ...], parameters: Mapping[str
     processes = [Process(m.name, READY, m.name if told else m.kind()) for m in members]
     steps = {kind: steps_of(writer) for kind, writer in writers.items()}
     if setup.anybody is not None:
-        processes.append(Process(OTHERS, READY, OTHERS))
+        processes.append(Process(OTHERS, READY, OTHERS, has_memory=False))
         steps[OTHERS] = (Step("others commit", Others(setup)),)
     return Model(
         name="iceberg",
         shared=Shared(setup.table),
         processes=tuple(processes),
         steps=steps,
-        properties=properties(setup, tuple(member.policy for member in members)),
+        properties=properties(setup, policies),
         observe=partial(_observe_as, by_policy),
+        heard_as=partial(_heard_as, by_policy),
         parameters=parameters,
         describe=partial(describe, setup, by_policy, tuple(process.name for process in processes)),
         is_final=is_final,
+        value_symmetries=renamings,
+        own_form=SortedFiles(setup.shape) if renamings else None,
         bounds=bounds_of(setup, len(members), in_order=any(member.program is not None for member in members)),
     )
 
@@ -104,6 +111,10 @@ def formed(setup: Setup, policies: tuple[Policy, ...], *, told: bool = False) ->
 def _observe_as(writers: Mapping[str, Writer], own: Own, event: Event) -> Own:
     """Writers of several engines on one table: each follows by its own policy."""
     return observe(writers[own.policy], own, event) if isinstance(own, Op) else own
+
+
+def _heard_as(writers: Mapping[str, Writer], own: Own) -> Own:
+    return heard_as(writers[own.policy], own) if isinstance(own, Op) else own
 
 
 def is_final(shared: Shared, own: Own) -> bool:

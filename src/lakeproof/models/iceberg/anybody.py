@@ -16,7 +16,7 @@ from lakeproof.commit.policy import ICEBERG_SPARK, LAKEPROOF, Policy
 from lakeproof.commit.snapshots import new_snapshot
 from lakeproof.commit.validation import CommitWith
 from lakeproof.commit.writing import Place, Written, placed, rewritten, with_new_rows
-from lakeproof.format import DataFile, Row, TableState
+from lakeproof.format import DataFile, DeleteContent, DeleteFile, Row, TableState
 from lakeproof.models.iceberg.committing import landed, logged_by
 from lakeproof.models.iceberg.world import Event, Logged, Own, Setup, Shared
 
@@ -24,8 +24,9 @@ OTHERS = "others"
 MERGE_ON_READ, COPY_ON_WRITE, COMPACTION = "merge-on-read", "copy-on-write", "compaction"
 UNMAPPED_COPY, UNMAPPED_COMPACTION = "unmapped-copy-on-write", "unmapped-compaction"
 OVERWRITE, UNREADABLE, EXPIRY = "overwrite", "unreadable-deletes", "expiry"
+EQUALITY = "equality-deletes"
 USUAL = (MERGE_ON_READ, COPY_ON_WRITE, UNMAPPED_COPY, COMPACTION, UNMAPPED_COMPACTION)
-WAYS = (*USUAL, OVERWRITE, UNREADABLE, EXPIRY)
+WAYS = (*USUAL, OVERWRITE, UNREADABLE, EQUALITY, EXPIRY)
 """How somebody else commits. Unmapped: nobody records where the rows went that were kept."""
 
 
@@ -130,6 +131,24 @@ class Others:
             if way in (MERGE_ON_READ, UNREADABLE, COPY_ON_WRITE, UNMAPPED_COPY) and (new or way == MERGE_ON_READ):
                 base = TableChange(_command(new), mode)
                 yield Foreign(way, says, with_new_rows(base, table, new, added, self.setup.shape), brings)
+        if EQUALITY in self.ways and new:
+            base = TableChange(_command(new), Mode.MERGE_ON_READ)
+            yield Foreign(EQUALITY, says, self.by_value(base, table, dict(live), new, added), brings)
+
+    def by_value(
+        self,
+        base: TableChange,
+        table: TableState,
+        old: dict[Place, Row],
+        new: dict[Place, Row | None],
+        added: tuple[Row, ...],
+    ) -> Written:
+        """The rows changed as a streaming engine does it: their ids are deleted by value, new versions are added."""
+        change, origins = with_new_rows(base, table, new, added, self.setup.shape)
+        ids = tuple(dict.fromkeys((old[place][0],) for place in new))
+        key = self.setup.shape.columns[0]
+        delete = DeleteFile("+e", DeleteContent.EQUALITY, equality_columns=(key,), equality_values=ids)
+        return Written(change._replace(added_delete_files=(delete,), required_data_files=(), targets=()), origins)
 
     def overwrites(
         self, table: TableState, live: list[tuple[Place, Row]], files: tuple[DataFile, ...]

@@ -15,7 +15,7 @@ from lakeproof.commit.writing import first_files
 from lakeproof.errors import InvalidInput
 from lakeproof.format import PartitionField, TableShape, TableState
 from lakeproof.models import parameter_values as values
-from lakeproof.models.iceberg.anybody import EXPIRY, USUAL, WAYS
+from lakeproof.models.iceberg.anybody import EQUALITY, EXPIRY, USUAL, WAYS
 from lakeproof.models.iceberg.workload import COLUMNS, KINDS, commands_of
 from lakeproof.models.iceberg.world import UNBOUNDED, Anybody, Setup
 from lakeproof.models.parameter_values import Parameter, Parameters
@@ -257,6 +257,9 @@ def _ways(word: Mapping[str, str]) -> tuple[str, ...]:
     for way in chosen:
         if way not in WAYS:
             raise values.unknown("Iceberg", "way to commit", way, WAYS, place=f"--set others-may={word['others-may']}")
+    if EQUALITY in chosen and word["max-compactions"] != "0":
+        text = "Whether a delete by value reaches what a compaction wrote is a matter of ages, which this form has not"
+        raise InvalidInput(text, place=f"--set others-may={word['others-may']}", hint="--set max-compactions=0")
     return chosen
 
 

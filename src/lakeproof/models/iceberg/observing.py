@@ -5,6 +5,7 @@ from __future__ import annotations
 from lakeproof.commit.attempt import Attempt, Happened, Phase
 from lakeproof.commit.change import ONLY_REMOVES, Isolation
 from lakeproof.commit.meaning import RowCommand, effect
+from lakeproof.commit.rows import Touched
 from lakeproof.commit.window import CommitWindow, follow, lasting_conflict, with_hole
 from lakeproof.filters import matches
 from lakeproof.format import Row, Snapshot, rows_of
@@ -19,27 +20,27 @@ def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
     if event.snapshot is None:
         return expired(writer, own)
     snapshot = event.snapshot._replace(command_id=own.change.command_id) if me else event.snapshot
-    mine = _touches(snapshot, writer.table_of(own))
-    window = _followed_window(writer, own, snapshot) if mine else own.window
+    mine = not writer.setup.several or _touches(snapshot, writer.table_of(own))
+    window = _followed_window(writer, own, snapshot, event.touched) if mine else own.window
     if window.conflict and _is_settled(writer, own, window):
         return Conflicted(own.command, own.group, window.conflict.check, own.turn)
-    names = {old: (new, places) for old, new, places in event.names}
-    op = renamed_op(own, window, _followed_ghost(writer, own, event), names, replaced=not snapshot.adds_no_data)
+    ghost, replaced = _followed_ghost(writer, own, event), not snapshot.adds_no_data
+    op = renamed_op(own, window, ghost, event.new_names, replaced=replaced)
     return _passed_by(writer.setup, op, me=me) if mine else op
 
 
-def _followed_window(writer: Writer, own: Op, snapshot: Snapshot) -> CommitWindow:
+def _followed_window(writer: Writer, own: Op, snapshot: Snapshot, by: Touched) -> CommitWindow:
     """`commit/`'s fold of one more snapshot."""
     checks = writer.checks(own.change)
-    window = follow(own.change, own.window, snapshot, checks, writer.setup.shape)
-    return window._replace(conflict=lasting_conflict(window, checks))
+    window = follow(own.change, own.window, snapshot, checks, writer.setup.shape, by)
+    conflict = lasting_conflict(window, checks)
+    return window if conflict is window.conflict else window._replace(conflict=conflict)
 
 
 def _followed_ghost(writer: Writer, own: Op, event: Event) -> Ghost:
     """The ghost after the commit: where the rows are in truth."""
-    truth = {old: (new, wrote) for old, new, wrote in event.truth}
     only_removes = own.change.command in ONLY_REMOVES
-    ghost = followed_ghost(own.ghost, truth, only_removes=only_removes)
+    ghost = followed_ghost(own.ghost, event.fates, only_removes=only_removes)
     if only_removes and own.change.isolation is Isolation.SNAPSHOT and own.command != COMPACTION:
         return _later(writer, own, ghost, event)
     return ghost
@@ -65,6 +66,13 @@ def _is_settled(writer: Writer, own: Op, window: CommitWindow) -> bool:
     """Whether a conflict is all that need be remembered: nothing is measured, unanswered or ever forgotten."""
     forgets = writer.setup.max_expiries > 0 and not writer.checks(own.change).asks_history
     return not (writer.setup.measure or window.committed or own.attempt.unanswered or forgets)
+
+
+def heard_as(writer: Writer, own: Own) -> Own:
+    """The writer that hears of every commit what this one does: whoever has validated, as if it had lost its swap."""
+    if not isinstance(own, Op) or own.attempt.phase is not Phase.SWAP or writer.setup.several:
+        return own
+    return own._replace(attempt=_lost_swap(writer.setup, own.attempt))
 
 
 def _lost_swap(setup: Setup, attempt: Attempt) -> Attempt:

@@ -60,8 +60,14 @@ def write(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
 
 
 def _tried(writer: Writer, shared: Shared, own: Own) -> WriterCalls | None:
-    """A try up to the request, if the writer is at the beginning of one."""
-    return WriterCalls(writer, shared, own).tried() if isinstance(own, Op) and own.tries else None
+    """A try up to the request, if the writer is at the beginning of one; several steps ask for the same one in turn."""
+    if not isinstance(own, Op) or not own.tries:
+        return None
+    last = writer.last_try
+    if not last or last[0] is not shared or last[1] is not own:
+        last[:] = shared, own, WriterCalls(writer, shared, own).tried()
+    found: WriterCalls = last[2]
+    return found
 
 
 def validate_and_write_metadata(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from lakeproof.commit.attempt import Attempt, Phase
 from lakeproof.commit.change import Command, Isolation, Mode, TableChange
 from lakeproof.commit.meaning import RowCommand
 from lakeproof.commit.planning import Plan
 from lakeproof.commit.policy import CheckList, Policy, checks_of
+from lakeproof.commit.rows import Touched, touched
 from lakeproof.commit.validation import RunAgain
 from lakeproof.commit.window import CommitWindow
 from lakeproof.commit.writing import Origins, Place, plan_of
@@ -155,7 +157,7 @@ READY = Ready()
 Own = Ready | Conflicted | Op
 
 
-class Event(NamedTuple):
+class _EventFields(NamedTuple):
     """What a commit is to those who did not see it coming: the snapshot (in the head's names), the new names, and the
     truth about every row of the old head."""
 
@@ -164,6 +166,26 @@ class Event(NamedTuple):
     truth: tuple[tuple[Place, Place | None, bool], ...] = ()  # old place, new place (None: gone), was it written?
     fresh: tuple[tuple[Place, Row], ...] = ()  # rows that this commit wrote, at their new places
     rows: tuple[tuple[Place, Row], ...] = ()  # all rows of the new head; only where a command has a subquery
+
+
+class Event(_EventFields):
+    """A commit, with what every observer looks up in it computed once."""
+
+    @cached_property
+    def new_names(self) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """Old file → new file and the new position of each old one."""
+        return {old: (new, places) for old, new, places in self.names}
+
+    @cached_property
+    def fates(self) -> dict[Place, tuple[Place | None, bool]]:
+        """Old place → new place (`None`: gone), and whether the row was written."""
+        return {old: (new, wrote) for old, new, wrote in self.truth}
+
+    @cached_property
+    def touched(self) -> Touched:
+        """What the commit did to rows that were there before it."""
+        assert self.snapshot is not None
+        return touched(self.snapshot)
 
 
 class Anybody(NamedTuple):
@@ -232,6 +254,8 @@ class Writer:
     commands: tuple[int, ...] | None = None  # those that these writers run; `None`: all
     program: tuple[tuple[int, ...], ...] | None = None  # statements in order, each with its alternatives
     partition: tuple[Value, ...] | None = None  # compactions of a program touch this partition alone
+    known: dict[tuple[Command, Mode, Isolation], CheckList] = field(default_factory=dict, compare=False, repr=False)
+    last_try: list[Any] = field(default_factory=list, compare=False, repr=False)  # shared, own, and how far it comes
 
     def rested(self, own: Op | Conflicted) -> Ready:
         """READY again, after a command that was `own`."""
@@ -264,4 +288,8 @@ class Writer:
 
     def checks(self, change: TableChange) -> CheckList:
         """What this writer's policy asks of a change."""
-        return checks_of(self.policy, change.command, change.mode, change.isolation, self.setup.shape.format_version)
+        asked = change.command, change.mode, change.isolation
+        found = self.known.get(asked)
+        if found is None:
+            found = self.known[asked] = checks_of(self.policy, *asked, self.setup.shape.format_version)
+        return found

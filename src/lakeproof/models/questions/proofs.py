@@ -13,6 +13,7 @@ from lakeproof.checker.verdicts.verdict import Verdict
 from lakeproof.commit.checks import ROW_CHECKS, WINDOW_CHECKS
 from lakeproof.commit.policy import POLICIES
 from lakeproof.models.iceberg import build
+from lakeproof.models.iceberg.anybody import EQUALITY, WAYS
 
 _ANYBODY = {"others": "anybody", "num-keys": "2", "predicates": "id"}
 _COPIES = {"update-mode": "copy-on-write", "delete-mode": "copy-on-write"}
@@ -61,10 +62,16 @@ AGAINST_ANYBODY = (
 )
 THREE_IDS = tuple(_usual(", 3 ids", slow=True, num_keys="3"))
 """The same with one id more: minutes each, so they are not on the page."""
+_EVERY_WAY = ",".join(way for way in WAYS if way != EQUALITY)
+_BY_VALUE = {**_ANYBODY, "max-compactions": "0", "others-may": "merge-on-read,copy-on-write,equality-deletes"}
+_ALL_COMMANDS = {"commands": "insert,update,delete,merge,delete-exists"}
 EXTENSIONS = (
     Proof("others drop and overwrite whole files", {**_ANYBODY, "others-may": "merge-on-read,overwrite"}),
     Proof("others write deletes that nobody can read", {**_ANYBODY, "others-may": "merge-on-read,unreadable-deletes"}),
     Proof("others expire snapshots", {**_ANYBODY, "others-may": "merge-on-read,compaction,expiry"}),
+    Proof("others delete by value", _BY_VALUE),
+    Proof("others delete by value, copy-on-write, serializable", {**_BY_VALUE, **_SERIALIZABLE, **_COPIES}),
+    Proof("others do all of this but delete by value", {**_ANYBODY, "others-may": _EVERY_WAY}),
     Proof("deletion vectors", {**_ANYBODY, "format-version": "3"}),
     Proof("a partitioned table", {**_ANYBODY, "partitioned": "true"}),
     Proof("MERGE, 1 id", {**_ANYBODY, "num-keys": "1", "commands": "insert,merge"}),
@@ -78,6 +85,21 @@ EXTENSIONS = (
     Proof(
         "answers get lost, requests come late, 1 id",
         {**_ANYBODY, "num-keys": "1", "max-compactions": "0", "unknown-outcomes": "true"},
+    ),
+    Proof(
+        "every way but by value, vectors, MERGE and subqueries, serializable",
+        {**_ANYBODY, **_SERIALIZABLE, **_ALL_COMMANDS, "others-may": _EVERY_WAY, "format-version": "3"},
+    ),
+    Proof(
+        "every way, vectors, MERGE and subqueries, copy-on-write, serializable, no compactions of one's own",
+        {
+            **_BY_VALUE,
+            **_SERIALIZABLE,
+            **_COPIES,
+            **_ALL_COMMANDS,
+            "others-may": ",".join(WAYS),
+            "format-version": "3",
+        },
     ),
 )
 OTHER_POLICIES = (

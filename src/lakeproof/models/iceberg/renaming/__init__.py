@@ -1,0 +1,1 @@
+"""Values that no step and no property can tell apart."""
