@@ -109,6 +109,9 @@ class Meaning(Protocol):
     def hits(self, row: Row) -> bool:
         """Whether it removes this row; asked only of commands that remove rows and have no subquery."""
 
+    def matched(self, rows: Sequence[Row]) -> frozenset[int]:
+        """The rows that decide what a MERGE inserts: some source row matches them."""
+
     def effect(self, rows: Sequence[Row]) -> Effect:
         """What it does to these rows."""
 

@@ -222,14 +222,15 @@ def _reads(command: RowCommand, here: list[tuple[Place, Row]], new: dict[Place, 
     if command.select is not None:
         where.append(command.select.where)
     merge, columns = command.merge, shape.columns
-    if not where and merge is None:
+    matched = command.meaning.matched([row for _, row in here]) if command.meaning is not None else frozenset[int]()
+    if not where and merge is None and not matched:
         return ()
     any_read = any_of(where)
 
     def reads(row: Row) -> bool:
         return matches(any_read, row, columns) or (merge is not None and is_read(merge, row, columns))
 
-    found = [place for place, row in here if place not in new and reads(row)]
+    found = [place for i, (place, row) in enumerate(here) if place not in new and (i in matched or reads(row))]
     return rows_of((file, 1 << p) for file, p in found)
 
 

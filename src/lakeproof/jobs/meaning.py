@@ -156,6 +156,16 @@ class StatementRun:
             return self._replaced(values, self._added({}))
         return made.command is Command.METADATA_DELETE or self.of.where({TARGET: values, RUN: self.chosen}, {}) is True
 
+    def matched(self, rows: Sequence[Row]) -> frozenset[int]:
+        """The rows that a source row of a MERGE matches, where it inserts as well."""
+        made = self.of.made
+        if made.command is not Command.MERGE or not any(clause.when == "not matched" for clause in made.clauses):
+            return frozenset()
+        split = self.of.columns.split(rows)
+        tables = {name: [row for _, row in held] for name, held in split.items()}
+        sources = self._sources(tables)
+        return frozenset(i for i, row in split[made.table] if any(self._joins(row, one, tables) for one in sources))
+
     # ------------------------------------------------------------ what is done
 
     def effect(self, rows: Sequence[Row]) -> Effect:

@@ -187,7 +187,10 @@ def test_a_wrong_variant_is_caught_against_anybody_too(case: Case, monkeypatch: 
 
 @pytest.mark.parametrize("seed", in_part(range(PAIRS), every=4))
 def test_writers_that_never_stop_get_the_verdict_of_a_bounded_search(seed: int) -> None:
-    """On one id everything that can happen happens within three commands and a compaction."""
+    """On one id everything that can happen happens within four commands and two compactions.
+
+    Three and one are too few: of the first 200 pairs six hold there that go wrong without a bound.
+    """
     dice = random.Random(seed)
     policy = POLICIES[dice.choice(("lakeproof", "iceberg-spark", "iceberg-spark-fixed", "pyiceberg"))]
     checks = sorted({check for line in policy.lines for part in line[2:] for check in part} - {"history_known"})
@@ -202,6 +205,6 @@ def test_writers_that_never_stop_get_the_verdict_of_a_bounded_search(seed: int) 
         "measure_aborts": False,
         "predicates": "id",
     }
-    bounded = searched(policy, max_write_ops=3, max_compactions=1, **parameters)
+    bounded = searched(policy, max_write_ops=4, max_compactions=2, **parameters)
     endless = searched(policy, max_write_ops="unbounded", max_compactions="unbounded", **parameters)
     assert holds(bounded) == holds(endless), (policy.name, parameters)
