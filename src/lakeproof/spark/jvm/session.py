@@ -13,12 +13,16 @@ from pyspark.sql import SparkSession
 from lakeproof.errors import InvalidInput
 from lakeproof.spark.jvm.java import kept_file, use_java
 
-# Read at execution time: a session without these reads columns by name and writes timestamps other engines dislike.
+# Read at execution time: a session without these reads columns by name, writes timestamps other engines dislike, and
+# compares a file's statistics with dates and times that went through the calendar of 1582, which skips days, and with
+# decimals cut to the width that the column had when the file was written.
 NEEDED = {
     "spark.sql.parquet.fieldId.read.enabled": "true",
     "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
     "spark.sql.parquet.fieldId.write.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.datetime.java8API.enabled": "true",
+    "spark.sql.parquet.filterPushdown.decimal": "false",
 }
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

@@ -19,6 +19,7 @@ from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway, items_of
 from lakeproof.spark.reading.columns import named_column
+from lakeproof.spark.row_level.literals import literals
 
 MOST_KEYS = 200
 _FEW_ROWS = 10_000  # a source of so few rows brings its keys to the driver
@@ -86,7 +87,7 @@ def _width(kind: str) -> int:
 
 def _among(pair: _Pair, values: pa.ChunkedArray) -> Column:
     assert pair.column is not None
-    listed = sorted((value for value in pc.unique(values).to_pylist() if value is not None), key=repr)
+    listed = literals(pc.unique(values))
     return pair.column.isin(*listed) if listed else F.lit(False)
 
 
@@ -96,15 +97,18 @@ def _between(engine: Engine, keys: DataFrame, pairs: Sequence[_Pair], names: Seq
     found = [f(name).alias(f"{end}_{name}") for name in names for end, f in (("min", F.min), ("max", F.max))]
     bloom = [_bloom(engine.gateway, keys, names).alias("bloom")] if hashed else []
     told = keys.agg(F.count(F.lit(1)).alias("rows"), *found, *bloom).toArrow()
-    row = told.drop_columns(["bloom"]).to_pylist()[0] if hashed else told.to_pylist()[0]
     conditions = [
-        F.lit(False) if row[f"min_{name}"] is None else pair.column.between(row[f"min_{name}"], row[f"max_{name}"])
+        _within(pair.column, literals(told[f"min_{name}"]), literals(told[f"max_{name}"]))
         for pair, name in zip(pairs, names, strict=True)
         if pair.column is not None
     ]
     if hashed and told["bloom"].null_count == 0:
         conditions.append(_might_contain(engine, told.select(["bloom"]), [pair.target for pair in pairs]))
-    return Keys(tuple(conditions), row["rows"])
+    return Keys(tuple(conditions), told["rows"][0].as_py())
+
+
+def _within(column: Column, least: list[Column], most: list[Column]) -> Column:
+    return column.between(least[0], most[0]) if least else F.lit(False)
 
 
 def _bloom(gateway: Gateway, keys: DataFrame, names: Sequence[str]) -> Column:

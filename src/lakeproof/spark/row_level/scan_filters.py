@@ -6,7 +6,6 @@ They become the conflict filter (which concurrent rows would have mattered) and 
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -41,9 +40,9 @@ from lakeproof.spark.reading.columns import named_column
 from lakeproof.spark.reading.deletes import HIDDEN
 from lakeproof.spark.reading.file_index import ScanSource
 from lakeproof.spark.reading.scan import TRAVELS
+from lakeproof.spark.row_level.literals import literal
 from lakeproof.spark.row_level.row_positions import PlacedFileIndex
 
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _AROUND = ("Project", "Filter", "SubqueryAlias")
 _OURS = "lakeproof "  # how the name of a managed file index begins
 
@@ -234,12 +233,12 @@ def condition_of(expression: Expression, rows: DataFrame) -> Column:
         case IsNull(_, negative):
             return column.isNotNull() if negative else column.isNull()
         case In(_, values, negative):
-            listed = column.isin(*[_literal(value) for value in values])
+            listed = column.isin(*[literal(value) for value in values])
             return ~listed if negative else listed
         case StartsWith(_, prefix, negative):
             return ~column.startswith(prefix) if negative else column.startswith(prefix)
         case Compare(_, sign, value):
-            return COMPARISONS[sign](column, _literal(value))
+            return COMPARISONS[sign](column, literal(value))
     raise AssertionError(expression)
 
 
@@ -252,12 +251,3 @@ def _column(name: str, schema: spark.StructType) -> Column:
         path.append(found)
         name, inside = name[len(found) + 1 :], inside[found].dataType
     return named_column(*path)
-
-
-def _literal(value: Any) -> Column:
-    """A literal of the type that the value had; PySpark would take a time without a zone for one of the session's."""
-    if not isinstance(value, dt.datetime):
-        return F.lit(value)
-    if value.tzinfo is None:
-        return F.lit(value.isoformat(sep=" ")).cast("timestamp_ntz")
-    return F.timestamp_micros(F.lit((value - _EPOCH) // dt.timedelta(microseconds=1)))
