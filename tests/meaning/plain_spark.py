@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from column_kinds import FIELDS, Column
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from random_predicates import said
 from steps import Alter, Assignment, Clause, Copy, Create, Delete, Insert, Merge, Read, Update
@@ -111,12 +112,23 @@ class Plain:
 
     def update(self, step: Update) -> None:
         """The chosen rows with their new values, as INSERT would store them."""
-        _refuse_contradictions(step.assignments)
+        self._refuse_contradictions(step)
         chosen = self._projected(step.assignments, step.names.alias or self.view)
         text = f"select {chosen} from {self.view} {step.names.alias}{where(step.predicate)}"
         new = self._stored(inlined(text, self.view, step.names, step.parameters))
         gone = self._chosen(Delete(step.predicate, step.parameters, step.names))
         self._settle(self._without(gone).union(new))
+
+    def _refuse_contradictions(self, step: Update) -> None:
+        """Of a statement with two mistakes, one in its condition, either may be told."""
+        try:
+            _refuse_contradictions(step.assignments)
+        except Refusal as refusal:
+            try:
+                self._chosen(Delete(step.predicate, step.parameters, step.names))
+            except PySparkException as error:
+                raise Refusal(*refusal.conditions, error.getCondition() or type(error).__name__) from None
+            raise
 
     def merge(self, step: Merge) -> None:
         """Each kind of pair by a join of its own, each clause by what the clauses before it left."""
