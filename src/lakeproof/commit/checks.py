@@ -210,6 +210,11 @@ OF_OTHERS = (*SNAPSHOT_CHECKS, *NEWEST_ONLY, missing_delete_paths.__name__, *ROW
 
 ALL_CHECKS = (*SNAPSHOT_CHECKS, *NEWEST_ONLY, *CHANGE_CHECKS, *HEAD_CHECKS, *ROW_CHECKS, *WINDOW_CHECKS)
 
+WITHOUT_BOUNDS = frozenset(
+    [*ROW_CHECKS, *WINDOW_CHECKS, delete_files_fit_format_version.__name__, missing_delete_paths.__name__]
+)
+"""Checks that compare rows and names of files, and never a value with a bound."""
+
 
 # ---------------------------------------------------------------- how a filter narrows files
 

@@ -15,6 +15,7 @@ from math import factorial, prod
 
 from lakeproof.checker.model import ValueSymmetry
 from lakeproof.commit.change import Command, TableChange
+from lakeproof.commit.checks import WITHOUT_BOUNDS
 from lakeproof.commit.meaning import Assignment, Merge, MergeClause, RowCommand, Select, Term
 from lakeproof.commit.policy import Policy
 from lakeproof.commit.writing import Place
@@ -26,19 +27,6 @@ from lakeproof.models.iceberg.world import COMPACTION, DEAD, Conflicted, Ghost, 
 
 MOST = 48
 """Trying more renamings than this costs more than they save."""
-
-OF_ROWS = frozenset(
-    {
-        "target_rows",
-        "replaced_files",
-        "new_rows_match",
-        "rows_read",
-        "history_known",
-        "delete_files_fit_format_version",
-        "missing_delete_paths",
-    }
-)
-"""Checks that compare rows and names of files, and never a value with a bound."""
 
 
 class Moves(tuple[tuple[str, str, tuple[int, ...]], ...]):
@@ -219,7 +207,7 @@ def _values_have_no_order(setup: Setup, policies: tuple[Policy, ...]) -> bool:
     kinds = {Command.REWRITE, *(command.command for command in setup.commands)}
     lines = [line for policy in policies for line in policy.lines if kinds.intersection(line.commands)]
     asked = {check for line in lines for part in line[2:] for check in part}
-    return asked <= OF_ROWS and not any(command.meaning is not None for command in setup.commands)
+    return asked <= WITHOUT_BOUNDS and not any(command.meaning is not None for command in setup.commands)
 
 
 def _keeps_rows(setup: Setup, renaming: TableRenaming) -> bool:
