@@ -118,7 +118,7 @@ def test_a_search_that_was_killed_goes_on_from_its_checkpoint(spark: SparkSessio
     verdict = check_on_spark(lambda: cluster_of(lambda: spark), subject.source, checkpoint=str(folder))
     assert {path: os.stat(path).st_ino for path in done} == done
     assert facts(verdict) == locally(subject.model)
-    assert (verdict.states, verdict.verdict) == (137, "holds")
+    assert (verdict.states, verdict.verdict) == (56, "holds")
 
 
 # ---------------------------------------------------------------- in `make check-all` only: minutes, and a cluster
