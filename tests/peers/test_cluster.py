@@ -69,7 +69,7 @@ def test_workers_without_the_package_get_it_as_a_zip(cluster: Cluster, tmp_path:
     assert "No module named 'lakeproof'" in without["notes"][0]
     brought = {"PYSPARK_PYTHON": str(bare), "PYSPARK_SUBMIT_ARGS": f"--py-files {package} pyspark-shell"}
     found = searched(cluster, tmp_path / "with", **brought)
-    assert (found["verdict"], found["states"]) == ("holds", 137)
+    assert (found["verdict"], found["states"]) == ("holds", 56)
 
 
 def searched(cluster: Cluster, folder: Path, **environment: str) -> dict[str, Any]:
