@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
-def literal(value: Any) -> Column:
+def spark_literal(value: Any) -> Column:
     """The literal of the type that the value has."""
     if not isinstance(value, dt.date):
         return F.lit(value)
@@ -27,7 +27,7 @@ def literal(value: Any) -> Column:
     return F.timestamp_micros(F.lit((value - _EPOCH) // dt.timedelta(microseconds=1)))
 
 
-def literals(values: pa.Array | pa.ChunkedArray) -> list[Column]:
+def spark_literals(values: pa.Array | pa.ChunkedArray) -> list[Column]:
     """The literals of Arrow's values, also of those for which Python has no date; nulls are left out."""
     values = values.drop_null()
     if pa.types.is_date32(values.type):
@@ -35,4 +35,4 @@ def literals(values: pa.Array | pa.ChunkedArray) -> list[Column]:
     if pa.types.is_timestamp(values.type) and values.type.tz is not None:
         micros = values.cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_pylist()
         return [F.timestamp_micros(F.lit(each)) for each in micros]
-    return [literal(value) for value in values.to_pylist()]
+    return [spark_literal(value) for value in values.to_pylist()]

@@ -19,7 +19,7 @@ from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway, items_of
 from lakeproof.spark.reading.columns import named_column
-from lakeproof.spark.row_level.literals import literals
+from lakeproof.spark.row_level.literals import spark_literals
 
 MOST_KEYS = 200
 _FEW_ROWS = 10_000  # a source of so few rows brings its keys to the driver
@@ -87,7 +87,7 @@ def _width(kind: str) -> int:
 
 def _among(pair: _Pair, values: pa.ChunkedArray) -> Column:
     assert pair.column is not None
-    listed = literals(pc.unique(values))
+    listed = spark_literals(pc.unique(values))
     return pair.column.isin(*listed) if listed else F.lit(False)
 
 
@@ -98,7 +98,7 @@ def _between(engine: Engine, keys: DataFrame, pairs: Sequence[_Pair], names: Seq
     bloom = [_bloom(engine.gateway, keys, names).alias("bloom")] if hashed else []
     told = keys.agg(F.count(F.lit(1)).alias("rows"), *found, *bloom).toArrow()
     conditions = [
-        _within(pair.column, literals(told[f"min_{name}"]), literals(told[f"max_{name}"]))
+        _within(pair.column, spark_literals(told[f"min_{name}"]), spark_literals(told[f"max_{name}"]))
         for pair, name in zip(pairs, names, strict=True)
         if pair.column is not None
     ]

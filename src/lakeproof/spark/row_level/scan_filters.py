@@ -40,7 +40,7 @@ from lakeproof.spark.reading.columns import named_column
 from lakeproof.spark.reading.deletes import HIDDEN
 from lakeproof.spark.reading.file_index import ScanSource
 from lakeproof.spark.reading.scan import TRAVELS
-from lakeproof.spark.row_level.literals import literal
+from lakeproof.spark.row_level.literals import spark_literal
 from lakeproof.spark.row_level.row_positions import PlacedFileIndex
 
 _AROUND = ("Project", "Filter", "SubqueryAlias")
@@ -233,12 +233,12 @@ def condition_of(expression: Expression, rows: DataFrame) -> Column:
         case IsNull(_, negative):
             return column.isNotNull() if negative else column.isNull()
         case In(_, values, negative):
-            listed = column.isin(*[literal(value) for value in values])
+            listed = column.isin(*[spark_literal(value) for value in values])
             return ~listed if negative else listed
         case StartsWith(_, prefix, negative):
             return ~column.startswith(prefix) if negative else column.startswith(prefix)
         case Compare(_, sign, value):
-            return COMPARISONS[sign](column, literal(value))
+            return COMPARISONS[sign](column, spark_literal(value))
     raise AssertionError(expression)
 
 
