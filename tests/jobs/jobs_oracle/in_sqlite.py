@@ -14,10 +14,11 @@ Identified = tuple[object, Values]
 
 
 class Effect(NamedTuple):
-    """New values by identity (`None`: gone), and the rows that are new."""
+    """New values by identity (`None`: gone), the rows that are new, and those for which a MERGE inserts none."""
 
     changed: dict[object, Values | None]
     added: tuple[Values, ...]
+    matched: frozenset[object] = frozenset()
 
 
 class Engine:
@@ -49,7 +50,8 @@ class Engine:
         if found is None:
             return None
         names = [identity for identity, _ in ordered[one.table]]
-        return Effect({names[int(str(i))]: new for i, new in found.changed.items()}, found.added)
+        changed = {names[int(str(i))]: new for i, new in found.changed.items()}
+        return Effect(changed, found.added, frozenset(names[int(str(i))] for i in found.matched))
 
     # ------------------------------------------------------------ one run
 
@@ -98,9 +100,13 @@ class Engine:
         on = " and ".join(f"t.{left} = s.{right}" for left, right in one.on)
         on += f" and {one.on_more.lite()}" if one.on_more is not None else ""
         changed: dict[object, Values | None] = {}
+        inserts = any(clause.when == "not matched" for clause in one.clauses)
+        matched: set[object] = set()
         for target, origin, number in run(
             f"select t._id, s._id, {_which(one, 'matched')} from {one.table} t join incoming s on {on} order by 1, 2"
         ).fetchall():
+            if inserts:
+                matched.add(target)
             if number is None:
                 continue
             if target in changed:
@@ -111,7 +117,7 @@ class Engine:
         for target, number in run(f"select t._id, {number_of} from {one.table} t where {alone}").fetchall():
             if number is not None:
                 changed[target] = self._updated(one, table, number, target, None)
-        return Effect(changed, self._inserted(one, table, on))
+        return Effect(changed, self._inserted(one, table, on), frozenset(matched))
 
     def _updated(self, one: Statement, table: Table, number: int, target: int, origin: int | None) -> Values | None:
         clause = one.clauses[number]

@@ -152,7 +152,7 @@ def _reads(one: Statement, head: TableState, effect: Effect, table: Table) -> tu
     found = [
         (file, 1 << p)
         for (file, p), row in _placed(head)
-        if row[-1] not in effect.changed and matches(read, row, table.names())
+        if row[-1] not in effect.changed and (row[-1] in effect.matched or matches(read, row, table.names()))
     ]
     return rows_of(found)
 
