@@ -28,6 +28,7 @@ from lakeproof.sql.expressions import (
     Constant,
     Node,
     Subquery,
+    Unknown,
     columns_in,
     every_node,
 )
@@ -134,7 +135,9 @@ class Watching:
             return
         columns = columns_in(value)
         atoms = self.witnesses.atoms((table, column))
-        if atoms is not None and len({one.relation for one in columns}) == 1 and not _has_subquery(value):
+        by_run = any(isinstance(one, Unknown) and self._place(one)[0] == RUN for one in every_node(value))
+        alone = len({one.relation for one in columns}) == 1 and not by_run and not _has_subquery(value)
+        if atoms is not None and alone:
             for atom in atoms:
                 self.see(columns[0].relation, _asked_of(atom, value), plain=False)
             return
