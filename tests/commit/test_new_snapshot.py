@@ -11,7 +11,7 @@ from commit_cases import COW, SHAPE, F, at, change, file, move
 
 from lakeproof.commit import AlreadyCommitted, Command, Commit, CommitWith, NothingLeft, Policy, Stamp, TableChange
 from lakeproof.commit.policy import ICEBERG_SPARK, ICEBERG_SPARK_FIXED, LAKEPROOF, PYICEBERG
-from lakeproof.commit.snapshots import new_snapshot
+from lakeproof.commit.snapshots import assigned_row_ids, new_snapshot
 from lakeproof.filters import Compare
 from lakeproof.format import (
     Bounds,
@@ -324,3 +324,16 @@ def test_answers_are_different_values() -> None:
     """A model that keeps its answer in a state must not take one for another."""
     answers = (Commit(), CommitWith(), AlreadyCommitted(), NothingLeft())
     assert [pair for pair in combinations(answers, 2) if pair[0] == pair[1]] == []
+
+
+def test_manifests_without_row_ids_take_the_next_ones_in_list_order() -> None:
+    assert assigned_row_ids(10, [(None, 3), (0, 7), (None, 2)]) == ((10, 0, 13), 15)
+
+
+def test_entries_begin_at_their_manifest_and_those_with_an_id_take_none() -> None:
+    assert assigned_row_ids(100, [(None, 5), (40, 9), (None, 0), (None, 1)]) == ((100, 40, 105, 105), 106)
+
+
+def test_a_commit_without_new_manifests_leaves_the_next_row_id_alone() -> None:
+    assert assigned_row_ids(10, [(0, 7)]) == ((0,), 10)
+    assert assigned_row_ids(10, []) == ((), 10)

@@ -5,7 +5,7 @@ from lakeproof.commit.change import ONLY_REMOVES, Command, Isolation, Mode, Tabl
 from lakeproof.commit.conflict import Conflict
 from lakeproof.commit.driver import Ended, call, drive
 from lakeproof.commit.policy import POLICIES, CheckList, Line, Policy, Stamp, check_list, checks_of
-from lakeproof.commit.snapshots import new_snapshot
+from lakeproof.commit.snapshots import assigned_row_ids, new_snapshot
 from lakeproof.commit.validation import (
     AlreadyCommitted,
     Answer,
@@ -42,6 +42,7 @@ __all__ = [
     "RunAgain",
     "Stamp",
     "TableChange",
+    "assigned_row_ids",
     "call",
     "check_list",
     "checks_of",

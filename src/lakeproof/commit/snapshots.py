@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from lakeproof.commit.change import Command, TableChange
 from lakeproof.commit.policy import Policy, Stamp
 from lakeproof.commit.validation import Commit, CommitWith
@@ -49,6 +51,21 @@ def new_snapshot(
     )
     kept = (file for file in head.delete_files if file.path not in dropped)
     return TableState(snapshot_id, sequence_number, data_files, (*kept, *deletes)), snapshot
+
+
+def assigned_row_ids(next_row_id: int, items: Iterable[tuple[int | None, int]]) -> tuple[tuple[int, ...], int]:
+    """The first row id of every item, in order, and the next id after them (format v3).
+
+    An item is (the first row id that it has, how many rows it counts): a data manifest of a manifest list with its
+    existing and added rows, from the head's `next-row-id`; or a live entry of a manifest, from the manifest's own first
+    row id. What has an id keeps it and takes none; what has none begins at the next. It must be asked again on every
+    attempt, with the `next-row-id` of the head that was validated: whoever committed meanwhile has used ids.
+    """
+    found = []
+    for first, count in items:
+        found.append(next_row_id if first is None else first)
+        next_row_id += count if first is None else 0
+    return tuple(found), next_row_id
 
 
 def operation_of(change: TableChange, adds: bool, removes: bool) -> Operation:
