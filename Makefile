@@ -36,7 +36,7 @@ check-all: install ## also the peers (jars, servers) and the long concurrency ru
 	-@$(PYTHON) tools/install.py $(VENV)-peers requirements-peers.lock  # a server of its own: its packages are not ours
 	LAKEPROOF_PROOF_PAIRS=200 LAKEPROOF_FORMS=60 LAKEPROOF_WHOLE=1 LAKEPROOF_JOBS_FILES=3000 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not spark and not peer" --ignore tests/simulation
 	LAKEPROOF_SCHEDULES=10000 $(BIN)/python -m pytest -q -n 2 --dist load tests/simulation
-	LAKEPROOF_MEANING_STATEMENTS=2000 LAKEPROOF_MEANING_EXAMPLES=2000 LAKEPROOF_MEANING_PLANTED=100 LAKEPROOF_KILLS=50 \
+	LAKEPROOF_MEANING_STATEMENTS=2000 LAKEPROOF_MEANING_EXAMPLES=2000 LAKEPROOF_MEANING_PLANTED=100 LAKEPROOF_KILLS=50 LAKEPROOF_CHANGES=200 \
 	  $(BIN)/python -m pytest -q -rs -m "spark or peer"
 
 soak: install ## the oracles, the simulation and the kills with large numbers; hours

@@ -50,7 +50,7 @@ def portions_of(source: ScanSource) -> list[Portion]:
     rows = list(zip(*(files[name].to_pylist() for name in ("path", "format", "spec_id")), strict=True))
     with ThreadPoolExecutor(8) as pool:
         parquet = [path for path, kind, _ in rows if kind.upper() == "PARQUET" and NAME_MAPPING in properties]
-        with_ids = dict(zip(parquet, pool.map(lambda path: _has_ids(source.table, path), parquet), strict=True))
+        with_ids = dict(zip(parquet, pool.map(lambda path: has_field_ids(source.table, path), parquet), strict=True))
     found: dict[tuple[str, bool, int | None], set[str]] = {}
     for path, kind, spec_id in rows:
         adopted = not with_ids.get(path, True)
@@ -62,7 +62,8 @@ def portions_of(source: ScanSource) -> list[Portion]:
     return [Portion(*key, frozenset(paths)) for key, paths in found.items()]
 
 
-def _has_ids(table: Table, path: str) -> bool:
+def has_field_ids(table: Table, path: str) -> bool:
+    """Whether the columns of a Parquet file carry field ids."""
     return _ids_in_file(path, table.io)
 
 

@@ -131,7 +131,13 @@ class Scans:
         return without_deleted(rows, deletes, named)
 
     def relation(
-        self, table: Table, index: ManagedFileIndex, schema: spark.StructType, file_format: str = "PARQUET"
+        self,
+        table: Table,
+        index: ManagedFileIndex,
+        schema: spark.StructType,
+        file_format: str = "PARQUET",
+        *,
+        is_streaming: bool = False,
     ) -> DataFrame:
         """The files of an index as rows of `schema`, hidden columns behind it."""
         gateway = self.gateway
@@ -146,6 +152,8 @@ class Scans:
             gateway.scala_map({}),
             gateway.session,
         )
+        if is_streaming:
+            return gateway.dataframe(gateway.module(spark41.LOGICAL_RELATION).apply(relation, True))
         described = catalog_table(gateway, index.source, relation.schema())
         return gateway.dataframe(gateway.module(spark41.LOGICAL_RELATION).apply(relation, described))
 

@@ -30,6 +30,7 @@ from lakeproof.spark.statements.instants import epoch_millis, session_zone
 from lakeproof.spark.statements.local_rows import local_rows
 from lakeproof.spark.statements.migrate import migrate
 from lakeproof.spark.statements.names import qualified
+from lakeproof.spark.streams.change_feed import Feed, change_feed, chosen_window, create_view, identifier_of
 from lakeproof.sql.statements import ProcedureCall
 
 _LONG, _TEXT, _BOOL = spark.LongType(), spark.StringType(), spark.BooleanType()
@@ -200,6 +201,25 @@ def _options(listed: tuple[Any, ...]) -> dict[str, str]:
     return dict(zip(texts[::2], texts[1::2], strict=True))
 
 
+def _changelog(
+    engine: Engine,
+    table: str,
+    changelog_view: str | None = None,
+    options: tuple[Any, ...] = (),
+    compute_updates: bool | None = None,
+    identifier_columns: tuple[str, ...] = (),
+    net_changes: bool = False,
+    remove_carryovers: bool = True,
+) -> list[Row]:
+    found = _table(engine, table)
+    wants_updates = bool(identifier_columns) if compute_updates is None else compute_updates
+    updates = identifier_of(found, identifier_columns) if wants_updates else None
+    feed = Feed(remove_carryovers, net_changes, updates)
+    name = changelog_view or f"{found.name()[-1]}_changes"
+    create_view(name, change_feed(engine, found, chosen_window(found, _options(options)), feed))
+    return [(name,)]
+
+
 _MOVE = (("previous_snapshot_id", _LONG), ("current_snapshot_id", _LONG))
 PROCEDURES: dict[str, Procedure] = {
     "rollback_to_snapshot": Procedure(("table", "snapshot_id"), _MOVE, _rollback),
@@ -252,6 +272,14 @@ PROCEDURES: dict[str, Procedure] = {
     "drop_tag": Procedure(("table", "name", "if_exists?"), (), _drop("tag")),
     "add_files": Procedure(
         ("table", "source_table"), (("added_files_count", _LONG), ("added_records_count", _LONG)), _add_files
+    ),
+    "create_changelog_view": Procedure(
+        (
+            *("table", "changelog_view?", "options?", "compute_updates?", "identifier_columns?", "net_changes?"),
+            "remove_carryovers?",
+        ),
+        (("changelog_view", _TEXT),),
+        _changelog,
     ),
     "migrate": Procedure(("table",), (("migrated_files_count", _LONG),), _migrate),
 }
