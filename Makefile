@@ -38,6 +38,7 @@ check-all: install ## also the peers (jars, servers) and the long concurrency ru
 	LAKEPROOF_SCHEDULES=10000 $(BIN)/python -m pytest -q -n 2 --dist load tests/simulation
 	LAKEPROOF_MEANING_STATEMENTS=2000 LAKEPROOF_MEANING_EXAMPLES=2000 LAKEPROOF_MEANING_PLANTED=100 LAKEPROOF_KILLS=50 LAKEPROOF_CHANGES=200 \
 	  $(BIN)/python -m pytest -q -rs -m "spark or peer"
+	$(BIN)/python tools/spark_versions.py  # Spark's other versions, each in a folder of its own
 
 soak: install ## the oracles, the simulation and the kills with large numbers; hours
 	LAKEPROOF_MEANING_STATEMENTS=20000 LAKEPROOF_MEANING_SEED=$$(date +%s) $(BIN)/python -m pytest -q tests/meaning/test_oracle_of_meaning.py

@@ -13,7 +13,7 @@ from lakeproof.iceberg import pyiceberg_private
 from lakeproof.spark.jvm import spark41
 
 SOURCE = Path(__file__).parents[1] / "src" / "lakeproof"
-HOMES = ("spark/jvm/spark41.py", "iceberg/pyiceberg_private.py")
+HOMES = ("spark/jvm/spark41.py", "spark/jvm/versions.py", "iceberg/pyiceberg_private.py")
 BESIDE = {"spark/jvm/gateway.py": {"_origin"}}
 """How callbacks of py4j come in: these names of py4j and PySpark."""
 OF_TUPLES = {"_replace", "_fields", "_asdict", "_make"}

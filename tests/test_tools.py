@@ -90,3 +90,23 @@ def test_a_check_prints_one_line_and_what_the_tool_said_only_when_it_fails(capsy
 @pytest.mark.parametrize(("one", "other", "code"), [(0, 0, 0), (0, 1, 1), (2, 0, 2), (0, -9, -9), (-9, 0, -9)])
 def test_no_half_of_the_spark_tests_fails_unseen(one: int, other: int, code: int) -> None:
     assert tool("spark_tests").worse(one, other) == code
+
+
+def test_a_version_of_spark_that_cannot_be_installed_is_skipped_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    versions = tool("spark_versions")
+    monkeypatch.setattr(versions, "folder_of", lambda version: tmp_path / version)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    assert versions.run_on("4.2.1", []) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("Spark 4.2.1   SKIPPED  ")
+    assert "pyspark==4.2.1" in said
+
+
+def test_another_spark_is_laid_over_the_installed_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = tool("spark_versions")
+    monkeypatch.setenv("PYTHONPATH", "mine")
+    folder = versions.folder_of("4.3.0")
+    paths = versions.laid_over(folder)["PYTHONPATH"].split(":")
+    assert (folder.name, paths[0], paths[-1]) == (".venv-spark43", str(folder), "mine")

@@ -9,10 +9,11 @@ from pyspark.sql import functions as F
 
 from lakeproof.errors import InvalidInput
 from lakeproof.spark.catalog import SessionCatalog
-from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm import spark41, versions
 from lakeproof.spark.jvm.gateway import items_of
-from lakeproof.spark.lake import Lake, refuse_missing
+from lakeproof.spark.lake import ANSWERING, Lake, refuse_missing
 from lakeproof.spark.reading.scan import catalog_table
+from lakeproof.spark.writing.writable import Insertable
 
 pytestmark = pytest.mark.spark
 
@@ -94,6 +95,22 @@ def test_the_arguments_of_case_classes_are_those_of_this_spark(lake: Lake, name:
     fields = spark41.CATALOG_PARTITION_FIELDS
     partition = spark41.case_class(gateway, spark41.CATALOG_TABLE_PARTITION, fields, spec=spec, storage=storage)
     assert tuple(items_of(partition.productElementNames().toSeq())) == fields
+
+
+def test_a_version_that_nobody_tried_is_asked_for_what_would_go_wrong(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway = lake.engine.gateway
+    assert versions.was_tried()
+    assert versions.find_unknown(gateway, ANSWERING, spark41.ARGUMENTS) == []
+    more = {**spark41.ARGUMENTS, (spark41.FILE_FORMAT_WRITER, "write"): 13}
+    monkeypatch.setattr(versions, "catalog_table_fields", lambda: spark41.CATALOG_TABLE_FIELDS[:-1])
+    unknown = versions.find_unknown(gateway, {spark41.FILE_INDEX: Insertable}, more)
+    assert "answer to FileIndex.listFiles" in unknown
+    assert unknown[-2:] == [
+        "FileFormatWriter.write with 13 arguments",
+        f"known field CatalogTable.{spark41.CATALOG_TABLE_FIELDS[-1]}",
+    ]
 
 
 def test_a_session_that_lacks_a_class_is_refused_by_its_name(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from py4j.java_collections import JavaSet
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
@@ -32,6 +31,7 @@ from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import JavaProxy, from_java
 from lakeproof.spark.jvm.spark_types import to_iceberg_schema
+from lakeproof.spark.jvm.versions import wanted_table
 from lakeproof.spark.names_in_force import Names, names_in_force
 from lakeproof.spark.reading.scan import described_table
 from lakeproof.spark.statements.names import UNIQUE, spelled
@@ -110,14 +110,14 @@ class SessionCatalog(JavaProxy):
         if dollar:
             rows = self._view(table, wanted)
             return self._kept(self._readable(identifier, f"{name}{dollar}{wanted}", rows))
-        if how and isinstance(how[0], JavaSet):
-            _refuse_row_level(how[0], name)
+        wish = wanted_table(how)
+        if wish.rights is not None:
+            _refuse_row_level(wish.rights, name)
             return WritableTable(engine, table)
-        if how:
-            version = how[0] if isinstance(how[0], str) else None
-            scan = engine.scan(table, version=version, timestamp_ms=None if version else how[0] // 1000)
+        if wish.version is not None:
+            scan = engine.scan(table, version=wish.version)
         else:
-            scan = engine.scan(table, timestamp_ms=names.as_of_ms)
+            scan = engine.scan(table, timestamp_ms=names.as_of_ms if wish.micros is None else wish.micros // 1000)
         key, rows = scan.source.key, scan.rows
         # A scan that was made anew is another plan, even under the same key.
         return self._kept(

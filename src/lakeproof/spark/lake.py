@@ -27,14 +27,28 @@ from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.failures import translate_spark_errors
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.jvm.session import build_session, made_ready
+from lakeproof.spark.jvm.versions import find_unknown, was_tried
 from lakeproof.spark.names_in_force import names_mean
 from lakeproof.spark.reading.catalyst import Translation
 from lakeproof.spark.reading.explaining import ManagedScan, scans_of
+from lakeproof.spark.reading.file_index import ManagedFileIndex
 from lakeproof.spark.row_level.scan_filters import filter_from_text
 from lakeproof.spark.statements.analysis import Arguments
 from lakeproof.spark.statements.dispatch import StatementRunner
 from lakeproof.spark.statements.names import qualified
+from lakeproof.spark.writing.writable import Insertable, WritableTable, Write, WriteBuilder
 from lakeproof.sql import split
+
+ANSWERING = {
+    spark41.FILE_INDEX: ManagedFileIndex,
+    spark41.SUPPORTS_READ: WritableTable,
+    spark41.SUPPORTS_WRITE: WritableTable,
+    spark41.SUPPORTS_OVERWRITE_V2: WriteBuilder,
+    spark41.SUPPORTS_DYNAMIC_OVERWRITE: WriteBuilder,
+    spark41.V1_WRITE: Write,
+    spark41.INSERTABLE_RELATION: Insertable,
+}
+"""Which classes answer for which interfaces of Spark's (the catalog hands on whatever it does not know)."""
 
 
 def connect(
@@ -50,7 +64,7 @@ def connect(
     opened = open_catalog(catalog, warehouse, **properties)
     session = spark or SparkSession.getActiveSession() or build_session(warehouse)
     gateway = Gateway(made_ready(session))
-    refuse_missing([*spark41.find_missing(gateway), *pyiceberg_private.find_missing()])
+    refuse_missing([*_missing_of_spark(gateway), *pyiceberg_private.find_missing()])
     _know_provider(gateway)
     quiet_local_files(gateway)
     lake = Lake(StatementRunner(Engine(gateway, opened), spark_sql(session)))
@@ -63,8 +77,14 @@ def refuse_missing(names: Sequence[str]) -> None:
     if names:
         raise InvalidInput(
             f"this Spark ({pyspark.__version__}) or PyIceberg has no {', '.join(names[:5])}",
-            hint="Lakeproof was made for Spark 4.1 and PyIceberg 0.12: install those (`lakeproof doctor` says more)",
+            hint="Lakeproof was made for Spark 4.1 to 4.3 and PyIceberg 0.12 (`lakeproof doctor` says more)",
         )
+
+
+def _missing_of_spark(gateway: Gateway) -> list[str]:
+    """Classes that are not there and, on a version that nobody has tried, whatever else would go wrong later."""
+    missing = spark41.find_missing(gateway)
+    return missing if missing or was_tried() else find_unknown(gateway, ANSWERING, spark41.ARGUMENTS)
 
 
 class Lake:

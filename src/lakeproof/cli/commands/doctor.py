@@ -81,7 +81,7 @@ def _internals() -> list[Diagnosis]:
     """What is used of Spark and PyIceberg that neither promises: another version may lack it."""
     found = []
     for library, where, version in (
-        ("pyspark", "lakeproof.spark.jvm.spark41", "pyspark>=4.1,<4.2"),
+        ("pyspark", "lakeproof.spark.jvm.spark41", "pyspark>=4.1,<4.4"),
         ("pyiceberg", "lakeproof.iceberg.pyiceberg_private", "pyiceberg>=0.12,<0.13"),
     ):
         if util.find_spec(library) is None:
@@ -93,9 +93,19 @@ def _internals() -> list[Diagnosis]:
             found.append(Diagnosis(what, f"missing: {error.name or error}", True, f"pip install '{version}'"))
             continue
         missing = private.find_missing_in_jars() if library == "pyspark" else private.find_missing()
-        told = f"missing: {', '.join(missing[:3])}" if missing else "all there"
+        told = f"missing: {', '.join(missing[:3])}" if missing else f"all there{_untried(library)}"
         found.append(Diagnosis(what, told, True, f"pip install '{version}'" if missing else ""))
     return found
+
+
+def _untried(library: str) -> str:
+    """What to say of a version of Spark that the tests never ran on."""
+    if library != "pyspark":
+        return ""
+    versions = import_module("lakeproof.spark.jvm.versions")
+    installed = ".".join(map(str, versions.INSTALLED))
+    tried = ", ".join(".".join(map(str, version)) for version in versions.TRIED)
+    return f" (Spark {installed})" if versions.was_tried() else f"; tried on {tried}, not on {installed}"
 
 
 def _extras() -> list[Diagnosis]:

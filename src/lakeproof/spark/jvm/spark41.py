@@ -1,7 +1,7 @@
-"""Everything private that is used of Spark 4.1: names of classes, arguments in order, hidden fields, attributes.
+"""Everything private that is used of Spark from 4.1 on: names of classes, arguments, hidden fields, attributes.
 
-None of it is promised by Spark. Another version gets a file beside this one; `find_missing` says at the start what a
-session lacks, by name, before a statement stumbles over it. What PySpark documents is not listed here.
+None of it is promised by Spark. What is not the same in 4.2 and 4.3 stands in `versions.py`. `find_missing` says at the
+start what a session lacks, by name, before a statement stumbles over it. What PySpark documents is not listed here.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from pyspark.sql.readwriter import DataFrameWriterV2
 from pyspark.sql.sql_formatter import SQLStringFormatter
 from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType
+
+from lakeproof.spark.jvm.versions import catalog_table_fields
 
 __all__ = [
     "CapturedException",
@@ -120,13 +122,11 @@ CLASSES = tuple(
 
 # ---------------------------------------------------------------- arguments of case classes, in order
 
-CATALOG_TABLE_FIELDS = (
-    *("identifier", "tableType", "storage", "schema", "provider", "partitionColumnNames", "bucketSpec", "owner"),
-    *("createTime", "lastAccessTime", "createVersion", "properties", "stats", "viewText", "comment", "collation"),
-    *("unsupportedFeatures", "tracksPartitionsInCatalog", "schemaPreservesCase", "ignoredProperties"),
-    "viewOriginalText",
-)
+CATALOG_TABLE_FIELDS = catalog_table_fields()
 CATALOG_PARTITION_FIELDS = ("spec", "storage", "parameters", "createTime", "lastAccessTime", "stats")
+ARGUMENTS = {(CATALOG_TABLE_PARTITION, "copy"): 6, (FILE_FORMAT_WRITER, "write"): 12, (STATIC_INVOKE, "copy"): 9}
+ARGUMENTS |= {(ALIAS, "copy"): 6, (HADOOP_FS_RELATION, "copy"): 7, (LOGICAL_RELATION, "copy"): 5}
+"""How many arguments these have, wherever Lakeproof makes or calls them: an unknown version is asked for it."""
 
 
 def case_class(gateway: Any, name: str, fields: Sequence[str], **given: Any) -> Any:

@@ -178,6 +178,10 @@ class ManagedFileIndex(JavaProxy):
         """Not measured."""
         return self.gateway.none
 
+    def isTimeTravel(self) -> bool:
+        """Asked from Spark 4.3 on; its own answer: which snapshot is read stands in the name already."""
+        return False
+
     def toString(self) -> str:
         """The key: equal keys are equal relations, so that a cached DataFrame is found again."""
         part = "" if self.only is None else f" part {hash(self.only)}"

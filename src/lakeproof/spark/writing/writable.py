@@ -18,6 +18,7 @@ from lakeproof.spark.engine import AppendRows, Engine, Overwrite, OverwriteParti
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway, JavaProxy, from_java
 from lakeproof.spark.jvm.spark_types import to_spark_schema
+from lakeproof.spark.jvm.versions import v2_columns
 from lakeproof.spark.reading.catalyst import Untranslatable, comparison, membership, null_safe, parse_printed
 from lakeproof.spark.reading.columns import quoted
 from lakeproof.spark.row_level.insert import insert
@@ -53,7 +54,7 @@ class WritableTable(JavaProxy):
     @from_java
     def columns(self) -> Any:
         """The same, as Spark's newer interface wants them."""
-        return self.gateway.named(spark41.CATALOG_V2_UTIL).structTypeToV2Columns(self.java_schema)
+        return v2_columns(self.gateway.named(spark41.CATALOG_V2_UTIL), self.java_schema)
 
     @from_java
     def partitioning(self) -> Any:
