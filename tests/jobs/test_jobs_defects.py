@@ -367,3 +367,17 @@ def test_first_tables_of_two_tables_are_not_all_made_before_the_first_is_tried()
     assert most < 50_000_000, "contents of both tables are combined as they are asked for"
     sizes = [sum(len(rows) for _, rows in first) for first in found]
     assert sizes == sorted(sizes)
+
+
+def test_a_value_copied_from_another_table_differs_from_what_it_replaces() -> None:
+    """Where both columns were tried with the same value, the copy showed no change and the race was not seen."""
+    found = verdict(
+        table("id int, n int", level="serializable")
+        + table("id int, n int", "staging", level="serializable")
+        + """-- job: fill
+merge into t using staging s on t.id = s.id when matched then update set n = s.n;
+-- job: drop
+delete from staging where id = 1;
+"""
+    )
+    assert found.verdict == "violated"

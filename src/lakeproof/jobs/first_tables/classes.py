@@ -131,7 +131,10 @@ class Watching:
 
     def flow(self, table: str, column: str, value: Node) -> None:
         """A value is copied to a column that somebody reads: it is seen through the conditions on that column."""
-        if isinstance(value, Constant) or not self.witnesses.domain((table, column)).read:
+        if not self.witnesses.domain((table, column)).read:
+            return
+        if isinstance(value, Constant):  # a row that holds it already shows no change
+            self.see(TARGET, Call("<=>", (Column(TARGET, column, value.kind), value), "boolean"), plain=True)
             return
         columns = columns_in(value)
         atoms = self.witnesses.atoms((table, column))
@@ -214,10 +217,11 @@ class Look:
 
     def after(self, run: StatementRun, row: Row, depth: int) -> object:
         """What a run makes of a row that is alone in its table."""
-        done = run.effect([self.columns.packed(self.table.name, row)])
+        packed = self.columns.packed(self.table.name, row)
+        done = run.effect([packed])
         if not done.changed and not done.added:
             return None
-        changed = tuple(None if new is None else self._other(new, depth) for _, new in done.changed)
+        changed = tuple(None if new is None else (new == packed, self._other(new, depth)) for _, new in done.changed)
         return changed, tuple(self._other(new, depth) for new in done.added)
 
     def _other(self, packed: Row, depth: int) -> object:

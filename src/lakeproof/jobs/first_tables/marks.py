@@ -47,11 +47,11 @@ def prefix_marks(prefix: str) -> tuple[str, ...]:
     return prefix, prefix + "0", prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
-def partition_edges(values: list[Any], partitions: list[PartitionField]) -> list[Any]:
+def partition_edges(values: list[Any], partitions: list[PartitionField], kind: str) -> list[Any]:
     """Where the partitions of these values begin and end, for transforms of time."""
     found: list[Any] = []
     for one in partitions:
-        for value in values or fresh("timestamp", 1):
+        for value in values or fresh(kind, 1):
             if one.transform in ("year", "month", "day", "hour") and isinstance(value, date):
                 found += _period(value, one.transform)
     return found

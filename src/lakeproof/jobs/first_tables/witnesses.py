@@ -134,19 +134,31 @@ class Witnesses:
 
     # ------------------------------------------------------------ values
 
+    def _before(self, key: Key) -> int:
+        """How many columns of other tables share this one's values and come before it: what they hold must differ.
+
+        Else a value that is copied from one to the other would show no change.
+        """
+        if key[0].startswith("#"):
+            return 0
+        others = [one for one in self.kinds if one == key or not one[0].startswith("#")]
+        return [one for one in others if self.find(one) == self.find(key)].index(key)
+
     def domain(self, key: Key) -> Domain:
         """The values of a column."""
         group, kind = self.group(key), self.kinds.get(key, "string")
         named = of_kind(group.constants, kind)
         if kind == "boolean":
-            return Domain((True, False), group.read, frozenset((True, False)))
+            values = sorted((True, False), key=named.__contains__)  # one that nobody writes first
+            return Domain(tuple(values), group.read or len(named) > 1, frozenset((True, False)))
         if kind in ("other", "free", "null"):
             return Domain(tuple(fresh("string", 2, name=key[1])), False, frozenset())
         marks = [*named, *shifted(named, group.shifts, kind)]
-        marks = [*marks, *partition_edges(marks, group.partitions)]
+        marks = [*marks, *partition_edges(marks, group.partitions, kind)]
         unnamed = 2 if group.paired else 1
         if not group.read:
-            return Domain(tuple(fresh(kind, 2, name=key[1], taken=named)), False, frozenset(named))
+            apart = self._before(key)
+            return Domain(tuple(fresh(kind, apart + 2, name=key[1], taken=named)[apart:]), False, frozenset(named))
         if group.partitions and not group.asked:
             values = of_partitions([*named, *fresh(kind, 40, name=key[1], taken=named)], group.partitions)
             return Domain(tuple(values), True, frozenset(named))
