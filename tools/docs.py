@@ -36,6 +36,7 @@ SLOW_GENERATORS = ["iceberg_verdicts:presets_table", "cases_page:page", "engines
 RENEWED = {
     "tools.paimon_pages": "<!-- paimon:",
     "tools.computed_pages": "<!-- matrix:|<!-- necessity:|<!-- proofs:",
+    "tools.cut_off_page": "<!-- cut-off -->",
 }
 """Modules that compute marked blocks inside pages again (`python -m MODULE PAGE…`). They take minutes, so `--check`
 leaves them out; the tests of the models hold the figures."""

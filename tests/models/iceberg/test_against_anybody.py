@@ -24,7 +24,16 @@ from lakeproof.commit.policy import POLICIES
 from lakeproof.errors import InvalidInput
 from lakeproof.models.catalog import iceberg_subject, with_told_traces
 from lakeproof.models.iceberg import build
-from lakeproof.models.questions.proofs import AGAINST_ANYBODY, ALL, EXTENSIONS, NECESSITY, THREE_IDS, Proof, prove
+from lakeproof.models.questions.proofs import (
+    AGAINST_ANYBODY,
+    ALL,
+    EXTENSIONS,
+    NECESSITY,
+    NOT_MISSED,
+    THREE_IDS,
+    Proof,
+    prove,
+)
 
 PAGE = Path(__file__).parents[3] / "docs/explanation/what-is-proven.md"
 EVERY = os.environ.get("LAKEPROOF_PROOFS") == "all"
@@ -79,6 +88,31 @@ def test_a_line_of_the_page_is_what_the_search_says(proof: Proof) -> None:
 def test_every_line_of_the_page_is_one_that_is_computed() -> None:
     computed = {f"{p.about} `{p.command}`" for group in ALL.values() for p in group}
     assert set(lines_of_the_page()) == computed
+
+
+def test_every_check_is_missed_or_has_a_reason_why_not() -> None:
+    asked = {check for line in LAKEPROOF.lines for part in line[2:] for check in part}
+    assert asked == {proof.without for proof in NECESSITY} | set(NOT_MISSED)
+
+
+def test_a_delete_of_whole_partitions_does_not_miss_what_it_asks_of_files() -> None:
+    whole: dict[str, Any] = {**ONE_ID, "num_keys": 2, "partitioned": True, "commands": "insert,metadata-delete"}
+    assert holds(searched(LAKEPROOF.without("whole_files_match"), **whole))
+
+
+def test_rows_are_bounded_where_that_is_said() -> None:
+    """A MERGE at snapshot brings an id that somebody else brought meanwhile: two rows are followed, a third is not."""
+    found = searched(num_keys=1, commands="insert,merge", max_rows=1, **ONE_ID)
+    assert holds(found)
+    assert str(found.bounds).endswith("tables of up to 1 id and 1 row")
+    assert found.states < searched(num_keys=1, commands="insert,merge", max_rows=2, **ONE_ID).states
+
+
+def test_the_tries_of_a_command_do_not_grow_for_ever() -> None:
+    """Answers get lost and snapshots expire: a writer that tries again and again comes back to where it was."""
+    ways = {"others_may": "merge-on-read,expiry", "unknown_outcomes": True, "commands": "insert,delete"}
+    found = searched(num_keys=1, max_compactions=0, **ways, **ONE_ID)
+    assert holds(found)
 
 
 @pytest.mark.skipif(not EVERY, reason="minutes each: LAKEPROOF_PROOFS=all")

@@ -17,7 +17,7 @@ from lakeproof.commit.snapshots import new_snapshot
 from lakeproof.commit.validation import CommitWith
 from lakeproof.commit.writing import Place, Written, placed, rewritten, with_new_rows
 from lakeproof.format import DataFile, DeleteContent, DeleteFile, Row, TableState
-from lakeproof.models.iceberg.committing import landed, logged_by
+from lakeproof.models.iceberg.committing import fits, landed, logged_by
 from lakeproof.models.iceberg.world import Event, Logged, Own, Setup, Shared
 
 OTHERS = "others"
@@ -77,6 +77,8 @@ class Others:
             results: dict[object, ForeignOutcome] = {}
             for foreign in self.commits(table):
                 found = self.landed(table, foreign)
+                if not fits(self.setup, found.table):
+                    continue
                 results.setdefault(found.label if self.setup.told else (found.table, found.event), found)
             self.known[table] = list(results.values())
         return self.known[table]

@@ -32,6 +32,9 @@ PARAMETERS: dict[str, Parameter] = {
     "others-may": Parameter("names", ",".join(USUAL), f"how they commit: {', '.join(WAYS)}"),
     "max-delete-rewrites": Parameter("count", "0", "compactions of position delete files in all"),
     "num-keys": Parameter("count", "1", "values of the first column, which acts as id; or name them with col1-values"),
+    "max-rows": Parameter(
+        "count or unbounded", "unbounded", "rows of a table at most: nobody starts on more, anybody leaves no more"
+    ),
     "col1-values": Parameter("names", "", "the ids, with commas between them"),
     "col2-values": Parameter("names", "red,blue", "the values of the second column"),
     "col3-values": Parameter("names", "A", "the values of the third column"),
@@ -167,10 +170,15 @@ def bounds_of(setup: Setup, writers: int, *, in_order: bool) -> SearchBounds:
         fixed.append("each writer's statements once")
     ids = {row[0] for command in setup.commands for row in command.rows if command.meaning is None}
     ids |= {row[0] for row in setup.anybody.rows} if setup.anybody is not None else set()
-    tables = [f"tables of up to {len(ids)} {'ids' if len(ids) > 1 else 'id'}"] if ids and not in_order else []
+    tables = [_tables(len(ids), setup.max_rows)] if ids and not in_order else []
     silent = [] if setup.measure else ["whether a refusal was needed (measure-aborts=true asks it)"]
     silent += ["whether a writer comes to rest: whoever never stops may win every swap"] if setup.endless else []
     return SearchBounds(tuple(n for n, size in sizes.items() if size == UNBOUNDED), (*fixed, *tables), tuple(silent))
+
+
+def _tables(ids: int, rows: int) -> str:
+    words = f"tables of up to {ids} {'ids' if ids > 1 else 'id'}"
+    return words if rows == UNBOUNDED else f"{words} and {rows} {'rows' if rows > 1 else 'row'}"
 
 
 def _at_most(size: int, name: str) -> str:
@@ -230,6 +238,7 @@ def _setup(word: Mapping[str, str]) -> Setup:
         max_commands=_bound("max-write-ops", word["max-write-ops"]),
         max_compactions=_bound("max-compactions", word["max-compactions"]),
         max_delete_rewrites=rewrites,
+        max_rows=_bound("max-rows", word["max-rows"]),
         duplicates=values.switch("duplicates", word["duplicates"]),
         fused=values.switch("fused", word["fused"]),
         canonical=not by_age,

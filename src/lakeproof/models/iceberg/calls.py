@@ -82,7 +82,8 @@ class WriterCalls:
         """One more try, with files of its own."""
         if self.writer.setup.unknown:
             request = self.own.request
-            tries = request.tries + 1 if self.attempt.unanswered or request.landed else 1
+            # the first and the last are told apart; those between are not in the table, so two are enough
+            tries = min(request.tries + 1, 2) if self.attempt.unanswered or request.landed else 1
             self.own = self.own._replace(request=request._replace(tries=tries))
         self._may_fail(Phase.WRITE_METADATA)
         return Happened.WRITTEN

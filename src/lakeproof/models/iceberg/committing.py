@@ -11,7 +11,7 @@ from lakeproof.commit.writing import Origins, Place, placed
 from lakeproof.format import DeleteContent, Row, Snapshot, TableState, equality_hits, rows_of, visible
 from lakeproof.models.iceberg import judging
 from lakeproof.models.iceberg.naming import Names, canonical, named_by_age
-from lakeproof.models.iceberg.world import COMPACTION, Conflicted, Event, Logged, Op, Setup, Shared, Writer
+from lakeproof.models.iceberg.world import COMPACTION, UNBOUNDED, Conflicted, Event, Logged, Op, Setup, Shared, Writer
 
 
 def ended(writer: Writer, shared: Shared, own: Op | Conflicted) -> Shared:
@@ -46,6 +46,11 @@ def only_table(head: TableState, name: str) -> TableState:
         data_files=tuple(file for file in head.data_files if file.partition[0] == name),
         delete_files=tuple(file for file in head.delete_files if file.partition[0] == name),
     )
+
+
+def fits(setup: Setup, table: TableState) -> bool:
+    """Whether a table has no more live rows than the set-up follows."""
+    return setup.max_rows == UNBOUNDED or len(placed(table, setup.shape.columns)) <= setup.max_rows
 
 
 class Landed(NamedTuple):

@@ -15,6 +15,7 @@ from lakeproof.commit.validation import RunAgain
 from lakeproof.commit.window import open_window
 from lakeproof.commit.writing import Written, deletes_rewritten, placed, rewritten, written
 from lakeproof.format import DataFile, DeleteContent, Row, Rows, TableState, Value
+from lakeproof.models.iceberg.committing import fits
 from lakeproof.models.iceberg.naming import single_rows
 from lakeproof.models.iceberg.world import (
     COMPACTION,
@@ -39,6 +40,8 @@ def start(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """A writer starts a command: from here on it reads the snapshot that is the head now."""
     setup = writer.setup
     if not isinstance(own, Ready) or shared.violated or shared.commands >= setup.max_commands:
+        return
+    if not fits(setup, shared.table):
         return
     for index in writer.choices(own):
         if index == COMPACTION:
@@ -65,7 +68,7 @@ def start(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
 def start_compaction(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     """A writer starts a compaction of some files."""
     setup = writer.setup
-    if not isinstance(own, Ready) or shared.violated:
+    if not isinstance(own, Ready) or shared.violated or not fits(setup, shared.table):
         return
     if writer.program is None:
         chosen = groups(shared.table, needless=setup.endless)

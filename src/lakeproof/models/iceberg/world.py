@@ -208,6 +208,7 @@ class Setup:
     max_commands: int = 3
     max_compactions: int = 0
     max_delete_rewrites: int = 0
+    max_rows: int = UNBOUNDED  # nobody goes on from a table with more live rows, and anybody makes none
     duplicates: bool = False
     fused: bool = False
     canonical: bool = True
