@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from lakeproof.filters import ALWAYS, NEVER, Compare, Expression, IsNull, StartsWith, all_of, any_of
 from lakeproof.format import Value
-from lakeproof.sql.expressions import SOURCE, TARGET, Call, Column, Constant, Node, Subquery, conjuncts, every_node
-from lakeproof.sql.job_statements import JobStatement
+from lakeproof.sql.expressions import SOURCE, TARGET, Call, Column, Constant, Node, Subquery, conjuncts
+from lakeproof.sql.job_statements import JobStatement, nodes_of
 
 _NEGATED = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -83,12 +83,11 @@ def equated(node: Node) -> tuple[Column, Column] | None:
     return None
 
 
-def read_filters(made: JobStatement, nodes: list[Node]) -> list[Expression]:
-    """What a statement reads of its own table beside its target rows: subqueries and a SELECT."""
+def read_filters(made: JobStatement) -> list[Expression]:
+    """What a statement reads of its own table beside its target rows: subqueries, wherever they stand, and a SELECT."""
     found = [
         as_filter(node.query.where, node.query.relation)
-        for top in nodes
-        for node in every_node(top)
+        for node in nodes_of(made)
         if isinstance(node, Subquery) and node.query.table == made.table
     ]
     if made.source is not None and made.source.table == made.table:

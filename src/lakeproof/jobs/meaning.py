@@ -45,7 +45,7 @@ class Compiled:
         self.names = columns.of_table(made.table)
         inner = any(isinstance(node, Subquery) for node in nodes_of(made))
         self.has_subquery = inner or bool(made.source and made.source.table)
-        reads = read_filters(made, [made.where, made.on, *(c.condition for c in made.clauses)])
+        reads = read_filters(made)
         self.reads = tuple(columns.placed(one, made.table) for one in reads)
         self.mode, self.isolation, self.fields = promised
 
