@@ -6,7 +6,7 @@ UPDATE writes what INSERT would store in a Parquet table of the same columns; a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from typing import Any, NamedTuple
@@ -142,16 +142,18 @@ class Plain:
         acting = [
             _Acting(clause, forms[clause.when], _earlier(step.clauses, at)) for at, clause in enumerate(step.clauses)
         ]
-        for one in acting:
-            _refuse_contradictions(one.clause.assignments)
-        new = [self._stored(self._clause_rows(one, step)) for one in acting if one.clause.action != "delete"]
+        new = _each(acting, lambda one: self._new_rows(one, step))
         gone = [f"select t.{RID} {one.form} where {one.chosen}" for one in acting if one.clause.action != "insert"]
         found = [int(row[0]) for row in self.spark.sql(" union all ".join(gone)).collect()] if gone else []
         self._refuse_ambiguous(step, forms["matched"])
         rows = self._without(found)
         for each in new:
-            rows = rows.union(each)
+            rows = rows.union(each) if each is not None else rows
         self._settle(rows)
+
+    def _new_rows(self, one: _Acting, step: Merge) -> DataFrame | None:
+        _refuse_contradictions(one.clause.assignments)
+        return None if one.clause.action == "delete" else self._stored(self._clause_rows(one, step))
 
     def _clause_rows(self, one: _Acting, step: Merge) -> str:
         if not one.clause.assignments:
@@ -291,6 +293,28 @@ def _struct(kind: str, given: dict[str, str], old: str) -> str:
 
 def _value(text: str) -> str:
     return "null" if text == "default" else text
+
+
+def _each(acting: Sequence[_Acting], rows_of: Callable[[_Acting], DataFrame | None]) -> list[DataFrame | None]:
+    """What each clause makes; of mistakes in several clauses, any may be told."""
+    made: list[DataFrame | None] = []
+    errors: list[Refusal | PySparkException] = []
+    for one in acting:
+        try:
+            made.append(rows_of(one))
+        except (Refusal, PySparkException) as error:
+            errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise Refusal(*(condition for error in errors for condition in _conditions(error)))
+    return made
+
+
+def _conditions(error: Refusal | PySparkException) -> tuple[str, ...]:
+    if isinstance(error, Refusal):
+        return tuple(error.conditions)
+    return (error.getCondition() or type(error).__name__,)
 
 
 def _refuse_contradictions(assignments: Sequence[Assignment]) -> None:

@@ -297,3 +297,20 @@ def test_nan_is_found_in_files_that_the_driver_or_a_worker_wrote(
         assert rows(f"select id from {name} where q.x >= float('Infinity')") == [(12,)], step
         assert rows(f"select id from {name} where a = double('NaN') and q.x > 1.5") == [(12,)], step
         assert rows(f"select id from {name} where a < 2") == [(11,)], step
+
+
+@pytest.mark.parametrize("kind", ["double", "float"])
+def test_the_two_zeros_are_one_value(lake: Lake, rows: Rows, name: str, kind: str) -> None:
+    columns = f"id int, a {kind}, q struct<x:{kind}>"
+    zeros = [f"values ({n}, {zero}, named_struct('x', {zero}))" for n, zero in ((1, "0.0"), (2, f"{kind}('-0.0')"))]
+    make(lake, name, columns, *zeros)
+    for zero in ("0.0D", "double('-0.0')", "0.0F", "float('-0.0')"):
+        for asked in ("{} = {z}", "{} <= {z} and {} >= {z}", "{} in ({z}, 5)", "{} <=> {z}", "not {} <> {z}"):
+            for column in ("a", "q.x"):
+                predicate = asked.replace("{z}", zero).replace("{}", column)
+                assert rows(f"select id from {name} where {predicate} order by id") == [(1,), (2,)], predicate
+                assert rows(f"select count(*) from {name} where {predicate}") == [(2,)], predicate
+    lake.sql(f"update {name} set id = id + 10 where a = 0.0")
+    assert rows(f"select id from {name} order by id") == [(11,), (12,)]
+    lake.sql(f"delete from {name} where a = {kind}('-0.0')")
+    assert rows(f"select id from {name}") == []

@@ -19,6 +19,9 @@ from lakeproof.spark.reading.deletes import ROW_INDEX, DeletingFileIndex, Snapsh
 from lakeproof.spark.reading.file_groups import AdoptedFileIndex, Portion, named_columns, portions_of, scan_names
 from lakeproof.spark.reading.file_index import ManagedFileIndex, ScanSource
 
+# Parquet's dictionaries and Bloom filters tell 0.0 from -0.0, which are equal in SQL: a file of one of them would be
+# passed over when the other is asked for. Its statistics do not.
+_WITHOUT_DICTIONARIES = {"parquet.filter.dictionary.enabled": "false", "parquet.filter.bloom.enabled": "false"}
 TRAVELS = " as it was"  # ends the key of a scan that stays at its snapshot whatever is committed
 
 
@@ -149,13 +152,24 @@ class Scans:
             gateway.java_schema(schema),
             gateway.none,
             gateway.named(spark41.FILE_FORMATS[file_format])(),
-            gateway.scala_map({}),
+            gateway.scala_map(_WITHOUT_DICTIONARIES if _has_floats(schema) else {}),
             gateway.session,
         )
         if is_streaming:
             return gateway.dataframe(gateway.module(spark41.LOGICAL_RELATION).apply(relation, True))
         described = catalog_table(gateway, index.source, relation.schema())
         return gateway.dataframe(gateway.module(spark41.LOGICAL_RELATION).apply(relation, described))
+
+
+def _has_floats(kind: spark.DataType) -> bool:
+    """Whether a FLOAT or DOUBLE is in it, or anywhere inside."""
+    if isinstance(kind, spark.StructType):
+        return any(_has_floats(field.dataType) for field in kind.fields)
+    if isinstance(kind, spark.ArrayType):
+        return _has_floats(kind.elementType)
+    if isinstance(kind, spark.MapType):
+        return _has_floats(kind.keyType) or _has_floats(kind.valueType)
+    return isinstance(kind, spark.FloatType | spark.DoubleType)
 
 
 def _key(table: Table, schema: Schema, snapshot_id: int | None) -> str:
