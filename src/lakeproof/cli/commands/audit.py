@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from html import escape
 from pathlib import Path
 
 from lakeproof.audit import Audit, audit
 from lakeproof.audit.findings import KINDS
+from lakeproof.cli.audit_page import audit_page
 from lakeproof.cli.files import read_policy
 from lakeproof.cli.output import DIFFERS, DONE, console, print_json
 from lakeproof.errors import InvalidInput
@@ -74,23 +74,7 @@ def show(found: Audit) -> None:
 
 
 def _write_page(path: Path, found: Audit) -> None:
-    rows = "".join(
-        f"<tr><td>{escape(one.kind)}</td><td>{escape(', '.join(map(str, one.snapshots)))}</td>"
-        f"<td>{escape(one.because)}<br><small>{escape('; '.join(one.files[:5]))}</small></td>"
-        f"<td>{escape(one.do)}<br><small>{escape(one.note)}</small></td></tr>"
-        for one in found.findings
-    )
-    heads = "<tr><th>kind</th><th>snapshots</th><th>because</th><th>what to do</th></tr>"
-    style = (
-        ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;"
-        "padding:0 1rem}table{border-collapse:collapse;width:100%}td,th{border-bottom:1px solid #8886;padding:.5rem;"
-        "text-align:left;vertical-align:top;overflow-wrap:anywhere}small{opacity:.75}"
-    )
-    title = f"Audit of {escape(found.table)}"
-    body = f"<h1>{title}</h1><p>{found.snapshots} snapshots, judged by {escape(found.policy)}.</p>"
-    body += f"<table>{heads}{rows}</table>" if rows else "<p>Nothing was found.</p>"
-    text = '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     try:
-        path.write_text(f"{text}<title>{title}</title><style>{style}</style>{body}</html>\n", encoding="utf-8")
+        path.write_text(audit_page(found), encoding="utf-8")
     except OSError as error:
         raise InvalidInput(f"The page cannot be written: {error.strerror}", place=str(path)) from None

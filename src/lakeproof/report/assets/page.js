@@ -5,6 +5,7 @@
   const byId = (id) => document.getElementById(id);
   const page = JSON.parse(byId("view").textContent);
   const FEW_SNAPSHOTS = 3; // as many are drawn with all their manifests
+  const ENDS = new Set(["swap", "finish", "refuse", "abort"]);
   const BIG = 14; // leaves of an unchanged part that is drawn folded
   let view = page.view;
   let trace = null, number = 0, at = 0;
@@ -12,6 +13,7 @@
   let everything = null; // all snapshots with their files; null: if they are few
   let walk = null; // explorer: the choices taken so far
   let refocus = false; // explorer: the keyboard was among the choices
+  let unfolded = null; // whether the state is unfolded; null: if there is no table to look at
   let open = []; // explorer: what can happen next at each moment, and what does not hold there
 
   // ---- small helpers
@@ -61,17 +63,30 @@
     const loop = trace.loop && trace.loop.length && step.number >= trace.loop[0];
     const what = make("span", { class: "what" },
       start ? null : make("span", { class: "who" }, step.actor + " "),
-      make("strong", {}, step.title), step.label ? make("small", {}, breakable(step.label)) : null, badges(step),
+      make("strong", {}, step.title), step.label ? make("small", {}, breakable(inShort(step.label))) : null, badges(step),
       step.news.length ? make("small", { class: "print-only" }, step.news.map(newsInWords).join(" · ")) : null);
     const button = make("button", {
       type: "button", class: start ? "step start" : "step", id: `row-${step.number}`, tabindex: -1,
       "--at": start ? 0 : step.lane, lane: start ? null : step.lane, onclick: () => go(step.number, true),
     }, make("span", { class: "n" }, make("span", { class: "unseen" }, "step "), String(step.number)),
-      start ? null : make("span", { class: "dot" }), what);
+      busyAt(step.number), start ? null : make("span", { class: "dot" }), what);
     const notes = loop && step.number === trace.loop[0] ? make("p", { class: "loop-note" }, "⟲ from here on it repeats for ever") : null;
     const last = loop && step.number === trace.loop[1] ? make("p", { class: "loop-note" }, `↑ back to step ${trace.loop[0]}`) : null;
     const stuck = trace.loop && !trace.loop.length && step.number === end() ? make("p", { class: "loop-note" }, "from here on nobody moves any more") : null;
     return make("li", { class: loop ? "loop" : null }, notes, button, last, stuck);
+  }
+  // A list of checks is counted: their names stand beside the step.
+  const inShort = (label) => (/^[a-z]+_[a-z_]+(, [a-z_]+)+$/.test(label) ? `${label.split(", ").length} checks` : label);
+  // Who is between its start and its end at this step: bars side by side are commands that overlap in time.
+  function busyAt(number) {
+    return trace.actors.map((name, lane) => {
+      const mine = trace.moments.filter((one) => one.lane === lane);
+      const begun = mine.findLast((one) => one.number <= number && one.title.startsWith("start"));
+      const done = begun && mine.find((one) => one.number > begun.number && ENDS.has(one.title));
+      if (!begun || (done && done.number < number)) return null;
+      const part = begun.number === number ? " begins" : done && done.number === number ? " ends" : "";
+      return make("i", { class: `busy${part}`, lane, "--at": lane });
+    }).filter(Boolean);
   }
   const breakable = (text) => text.split(/(?<=_)/).flatMap((part, index) => (index ? [make("wbr"), part] : [part]));
   function badges(step) {
@@ -144,7 +159,6 @@
     const cards = make("div", { class: "readers", tabindex: table.readers.length > 3 ? 0 : null, role: "group", "aria-label": "Rows at each snapshot" },
       table.readers.map((reader) => drawReader(reader, table.columns)));
     fill("readers", cards);
-    cards.scrollLeft = cards.scrollWidth;
   }
   function drawReader(reader, columns) {
     const sees = rowsTable(reader.rows, columns, reader.snapshot, "sees");
@@ -159,9 +173,9 @@
   }
   function rowsTable(rows, columns, snapshot, what) {
     if (!rows.length) return make("p", { class: "none" }, "no row");
-    return make("table", { "aria-label": `What a reader of snapshot ${snapshot} ${what}` },
+    return make("table", { class: columns.length > 4 ? "wide" : null, "aria-label": `What a reader of snapshot ${snapshot} ${what}` },
       columns.length ? make("thead", {}, make("tr", {}, columns.map((name) => make("th", { scope: "col" }, name)))) : null,
-      make("tbody", {}, rows.map((row) => make("tr", { class: row.tone || null }, row.cells.map((cell) => make("td", {}, cell))))));
+      make("tbody", {}, rows.map((row) => make("tr", { class: row.tone || null }, row.cells.map((cell, index) => make("td", { "data-column": columns[index] || null }, cell))))));
   }
 
   // ---- the metadata tree
@@ -247,9 +261,15 @@
 
   function drawState() {
     const state = trace.states[moment().state];
-    fill("shared", state.rest.length ? drawNodes(state.rest) : null);
-    fill("actors", state.actors.length ? make("div", { class: "holders" }, state.actors.map((node) => make("div", { class: "holder", lane: laneOf(node.key) },
-      make("h3", {}, node.key), node.children.length ? drawNodes(node.children) : drawNodes([{ ...node, key: "" }])))) : null);
+    fill("shared", state.rest.length ? folded(drawNodes(state.rest)) : null);
+    fill("actors", state.actors.length ? folded(make("div", { class: "holders" }, state.actors.map((node) => make("div", { class: "holder", lane: laneOf(node.key) },
+      make("h3", {}, node.key), node.children.length ? drawNodes(node.children) : drawNodes([{ ...node, key: "" }]))))) : null);
+  }
+  function folded(content) {
+    const shown = unfolded === null ? byId("table").hidden : unfolded;
+    const details = make("details", { class: "fold", open: shown }, make("summary", {}, "every value of the model"), content);
+    details.addEventListener("toggle", () => { if (details.isConnected) unfolded = details.open; });
+    return details;
   }
   const leaves = (node) => (node.children.length ? node.children.reduce((sum, child) => sum + leaves(child), 0) : 1);
   const touched = (node) => node.mark !== "" || node.children.some(touched);
