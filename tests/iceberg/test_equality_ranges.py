@@ -36,6 +36,7 @@ from lakeproof.iceberg.pyiceberg_names import (
 from lakeproof.iceberg.reading import equality_ranges
 from lakeproof.iceberg.reading.equality_ranges import Named
 from lakeproof.iceberg.reading.planning import plan
+from lakeproof.iceberg.tables.branches import MAIN
 
 SCHEMA = Schema(
     NestedField(1, "id", LongType()), NestedField(2, "name", StringType()), NestedField(3, "v", DoubleType())
@@ -94,7 +95,7 @@ def commit_deletes(table: Table, *files: DataFile) -> Table:
     head = table.current_snapshot()
     assert head is not None
     snapshot = Producer(table).produce(table, head, FileChange("delete", added_delete_files=files))
-    return swap(table, stage(table, snapshot, "main", head.snapshot_id, []))
+    return swap(table, stage(table, snapshot, MAIN, []))
 
 
 def some_table(lake: Lakehouse, chance: random.Random, name: str) -> Table:

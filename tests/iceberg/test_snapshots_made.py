@@ -35,6 +35,7 @@ from lakeproof.iceberg.committing.whole_file_commits import (
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.delete_files import write_position_deletes
 from lakeproof.iceberg.reading.planning import plan
+from lakeproof.iceberg.tables.branches import MAIN
 from lakeproof.iceberg.tables.tables import PartitionBy
 
 BY_NAME = (PartitionBy("name"),)
@@ -298,8 +299,8 @@ def test_the_metadata_is_what_pyiceberg_would_have_written(lake: Lakehouse) -> N
     ref = {"ref-name": "main", "type": "branch", "snapshot-id": snapshot.snapshot_id}
     updates = (AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate.model_validate(ref))
     theirs = update_table_metadata(table.metadata, updates, metadata_location=table.metadata_location)
-    assert with_snapshot(table, snapshot, "main").model_dump() == theirs.model_dump()
-    swap(table, stage(table, snapshot, "main", head(table), []))
+    assert with_snapshot(table, snapshot).model_dump() == theirs.model_dump()
+    swap(table, stage(table, snapshot, MAIN, []))
     assert rows_of(lake.as_pyiceberg_opens_it()) == [(1, "x"), (2, "x")]
 
 

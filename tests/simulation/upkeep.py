@@ -23,6 +23,7 @@ from lakeproof.iceberg.committing.produce import FileChange, Producer
 from lakeproof.iceberg.pyiceberg_names import DataFile, LongType
 from lakeproof.iceberg.reading.manifest_cache import shared_cache
 from lakeproof.iceberg.tables import evolution, tables
+from lakeproof.iceberg.tables.branches import MAIN
 from lakeproof.iceberg.tables.creation import publish, stage_table
 from lakeproof.iceberg.tables.refs import create_tag
 from lakeproof.iceberg.upkeep.expire import expire_snapshots
@@ -185,7 +186,7 @@ class EqualityDelete(Command_):
             change = FileChange("delete", added_delete_files=(file,), summary={OP: str(self.number)})
             try:
                 snapshot = Producer(table, shared_cache()).produce(table, head, change)
-                staged = stage(table, snapshot, "main", None if head is None else head.snapshot_id, [])
+                staged = stage(table, snapshot, MAIN, [])
                 return Committed(swap(table, staged), snapshot.snapshot_id, 0)
             except CommitRejected:
                 continue

@@ -16,6 +16,7 @@ from lakeproof.iceberg.committing.pointer import stage, swap
 from lakeproof.iceberg.committing.produce import FileChange, Producer
 from lakeproof.iceberg.pyiceberg_names import DataFile, DataFileContent, FileFormat, Record
 from lakeproof.iceberg.reading.delete_files import write_position_deletes
+from lakeproof.iceberg.tables.branches import MAIN
 from lakeproof.spark.lake import Lake
 from lakeproof.spark.reading import deletes
 
@@ -126,7 +127,7 @@ def commit_deletes(table: Any, *files: DataFile) -> None:
     """One snapshot that adds delete files, as another engine would make it."""
     head = table.current_snapshot()
     snapshot = Producer(table).produce(table, head, FileChange("delete", added_delete_files=files))
-    swap(table, stage(table, snapshot, "main", head.snapshot_id, []))
+    swap(table, stage(table, snapshot, MAIN, []))
 
 
 def equality_delete(

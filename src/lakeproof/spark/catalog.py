@@ -34,7 +34,7 @@ from lakeproof.spark.jvm.spark_types import to_iceberg_schema
 from lakeproof.spark.jvm.versions import wanted_table
 from lakeproof.spark.names_in_force import Names, names_in_force
 from lakeproof.spark.reading.scan import described_table
-from lakeproof.spark.statements.names import UNIQUE, spelled
+from lakeproof.spark.statements.names import UNIQUE, names_a_version, qualified, spelled
 from lakeproof.spark.statements.table_options import DEPENDENCIES, is_managed, lowered, partition_by, table_properties
 from lakeproof.spark.writing.writable import WritableTable
 
@@ -103,10 +103,11 @@ class SessionCatalog(JavaProxy):
         names = names_in_force(self.gateway) or Names(self.connected, {}, None)
         engine = names.engine
         base, dollar, wanted = _dotted(identifier).partition("$")
-        name = spelled(engine, base)
+        name = qualified(engine, base) if names_a_version(base) else spelled(engine, base)
         table = names.pinned.get(name) or engine.find(name)
         if table is None:
             return self.delegate.loadTable(identifier, *how)
+        table = table if dollar or name in names.pinned else engine.session_table(table)
         if dollar:
             rows = self._view(table, wanted)
             return self._kept(self._readable(identifier, f"{name}{dollar}{wanted}", rows))

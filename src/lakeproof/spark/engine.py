@@ -11,12 +11,14 @@ from pyspark.sql import DataFrame
 
 from lakeproof.commit import Conflict, Policy
 from lakeproof.commit.policy_text import named_policy
+from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS, Expression
 from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED, Committed, Hook, no_hook
 from lakeproof.iceberg.committing.table_commits import POLICY_PROPERTY
 from lakeproof.iceberg.committing.whole_file_commits import CommitOptions, append, overwrite_partitions, overwrite_where
 from lakeproof.iceberg.pyiceberg_names import Catalog, Table
-from lakeproof.iceberg.tables.refs import snapshot_as_of, snapshot_of_version
+from lakeproof.iceberg.tables.branches import CommitRef, TableAt, at_branch, at_ref, label_of
+from lakeproof.iceberg.tables.refs import find_version, snapshot_as_of, snapshot_of_version
 from lakeproof.iceberg.tables.tables import find_table, load_table
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.reading.scan import Scan, Scans
@@ -62,7 +64,7 @@ class OverwritePartitions:
 
 def version_label(table: Table) -> str:
     """The table at this version of its metadata: no other has the same label."""
-    return f"lakeproof {'.'.join(table.name())} {table.metadata_location}"
+    return f"lakeproof {'.'.join(table.name())} {label_of(table)} {table.metadata_location}"
 
 
 WriteMode = AppendRows | Overwrite | OverwritePartitions
@@ -82,15 +84,29 @@ class Engine:
         return found
 
     def find(self, name: str) -> Table | None:
-        """The managed table of that name at its newest metadata, or `None`."""
-        return find_table(self.catalog, name)
+        """The managed table of that name at its newest metadata, or `None`; `t.branch_b` is the table at a branch."""
+        return find_table(self.catalog, name) or find_version(self.catalog, name)
 
     def load(self, name: str) -> Table:
         """The managed table, or an `InvalidInput` that names the nearest."""
-        return load_table(self.catalog, name)
+        return find_version(self.catalog, name) or load_table(self.catalog, name)
+
+    def session_table(self, table: Table) -> Table:
+        """The table as the session sees and writes it: `spark.wap.branch` and `spark.wap.id` stage what is written."""
+        if isinstance(table, TableAt) or table.properties.get("write.wap.enabled", "false").lower() != "true":
+            return table
+        branch, wap_id = (self.gateway.spark.conf.get(f"spark.wap.{name}", None) for name in ("branch", "id"))
+        if branch and wap_id:
+            place = f"table {'.'.join(table.name())}"
+            raise InvalidInput("spark.wap.branch and spark.wap.id exclude each other", place=place, hint="unset one")
+        if not branch and not wap_id:
+            return table
+        return at_ref(table, CommitRef(branch, may_be_new=True) if branch else CommitRef(staged_as=str(wap_id)))
 
     def scan(self, table: Table, *, version: str | None = None, timestamp_ms: int | None = None) -> Scan:
         """The table's rows: at a version, at an instant, else at the head."""
+        if isinstance(table, TableAt) and table.ref is None:
+            return self.scans.of(table.whole, snapshot_id=table.metadata.current_snapshot_id, time_travel=True)
         if version is not None:
             branch = table.metadata.refs.get(version)
             travels = branch is None or branch.snapshot_ref_type.value != "branch"
@@ -108,9 +124,10 @@ class Engine:
     def write(self, table: Table, rows: DataFrame, mode: WriteMode, *, branch: str = "main") -> Committed:
         """The rows as one snapshot on top of the branch, or no snapshot and no file."""
         on_phase = self.watch.on_phase
+        table = at_branch(table, branch)
         on_phase(SCANNED)
         written = write_rows(self.gateway, table, rows)
-        options = CommitOptions(branch=branch, on_phase=on_phase, summary=self.watch.summary)
+        options = CommitOptions(on_phase=on_phase, summary=self.watch.summary)
         with removed_if_refused(lambda: remove_folder(self.gateway, written.folder)):
             on_phase(FILES_WRITTEN)
             if isinstance(mode, Overwrite):

@@ -31,6 +31,7 @@ from lakeproof.errors import CommitRejected
 from lakeproof.iceberg.failures import database_was_busy, swapping
 from lakeproof.iceberg.pyiceberg_private import POINTERS
 from lakeproof.iceberg.reading.lru import Recent
+from lakeproof.iceberg.tables.branches import MAIN, CommitRef, whole_table
 
 KEPT_VERSIONS = 100
 _recent: Recent[TableMetadata] = Recent(64)
@@ -74,6 +75,7 @@ def is_in_catalog(catalog: Catalog, name: Identifier) -> bool:
 
 def refreshed(table: Table) -> Table:
     """The table at its newest metadata; the same object where nobody has changed it, or where no catalog has it."""
+    table = whole_table(table)
     catalog = table.catalog
     if type(catalog) is NoopCatalog:
         return table
@@ -98,22 +100,21 @@ class StagedSwap(NamedTuple):
     """A request that can be sent: the snapshot, and for SQL catalogs the metadata file to which the row is to point."""
 
     snapshot: Snapshot
-    branch: str
-    head_id: int | None
+    ref: CommitRef
     metadata: TableMetadata | None = None
     location: str = ""
 
 
-def stage(table: Table, snapshot: Snapshot, branch: str, head_id: int | None, written: list[str]) -> StagedSwap:
-    """The request that makes the snapshot the branch's head; a metadata file of it is noted in `written`."""
+def stage(table: Table, snapshot: Snapshot, ref: CommitRef, written: list[str]) -> StagedSwap:
+    """The request that adds the snapshot and moves the ref to it; a metadata file of it is noted in `written`."""
     if not isinstance(table.catalog, SqlCatalog):
-        return StagedSwap(snapshot, branch, head_id)
-    metadata = with_snapshot(table, snapshot, branch)
+        return StagedSwap(snapshot, ref)
+    metadata = with_snapshot(table, snapshot, ref)
     version = metadata_version(table.metadata_location) + 1
     location = table.location_provider().new_table_metadata_file_location(version)
     written.append(location)
     ToOutputFile.table_metadata(metadata, table.io.new_output(location))
-    return StagedSwap(snapshot, branch, head_id, metadata, location)
+    return StagedSwap(snapshot, ref, metadata, location)
 
 
 def swap(table: Table, staged: StagedSwap) -> Table:
@@ -125,21 +126,32 @@ def swap(table: Table, staged: StagedSwap) -> Table:
     place = f"table {'.'.join(table.name())}"
     if isinstance(table.catalog, SqlCatalog):
         return _swap_row(table, table.catalog, staged, place)
-    branch, snapshot = staged.branch, staged.snapshot
-    requirements = (
-        AssertTableUUID(uuid=table.metadata.table_uuid),
-        AssertRefSnapshotId.model_validate({"ref": branch, "snapshot-id": staged.head_id}),
-    )
-    ref = _ref(table.metadata, snapshot, branch).model_dump(by_alias=True, exclude_none=True)
-    updates = (AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate.model_validate({"ref-name": branch, **ref}))
+    requirements, updates = _request(table.metadata, staged)
     with swapping(place):
         answer = table.catalog.commit_table(table, requirements, updates)
     return _table_at(table, answer.metadata, answer.metadata_location)
 
 
-def with_snapshot(table: Table, snapshot: Snapshot, branch: str) -> TableMetadata:
+def _request(metadata: TableMetadata, staged: StagedSwap) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """What must still be true, and what is to be changed; a staged snapshot moves no branch."""
+    branch, snapshot = staged.ref.branch, staged.snapshot
+    known = metadata.refs.get(branch)
+    requirements = (
+        AssertTableUUID(uuid=metadata.table_uuid),
+        AssertRefSnapshotId.model_validate(
+            {"ref": branch, "snapshot-id": None if known is None else known.snapshot_id}
+        ),
+    )
+    added = AddSnapshotUpdate(snapshot=snapshot)
+    if staged.ref.staged:
+        return requirements, (added,)
+    ref = _ref(metadata, snapshot, branch).model_dump(by_alias=True, exclude_none=True)
+    return requirements, (added, SetSnapshotRefUpdate.model_validate({"ref-name": branch, **ref}))
+
+
+def with_snapshot(table: Table, snapshot: Snapshot, ref: CommitRef = MAIN) -> TableMetadata:
     """The table's metadata with one more snapshot."""
-    old = table.metadata
+    old, branch = table.metadata, ref.branch
     previous = MetadataLogEntry.model_validate(
         {"metadata-file": table.metadata_location, "timestamp-ms": old.last_updated_ms}
     )
@@ -147,11 +159,13 @@ def with_snapshot(table: Table, snapshot: Snapshot, branch: str) -> TableMetadat
     changes: dict[str, Any] = {
         "last_updated_ms": snapshot.timestamp_ms,
         "snapshots": [*old.snapshots, snapshot],
-        "refs": {**old.refs, branch: _ref(old, snapshot, branch)},
         "metadata_log": [*old.metadata_log, previous][-kept:],
     }
     if old.format_version > 1:
         changes["last_sequence_number"] = snapshot.sequence_number
+    if ref.staged:
+        return old.model_copy(update=changes)
+    changes["refs"] = {**old.refs, branch: _ref(old, snapshot, branch)}
     if branch == MAIN_BRANCH:
         logged = {"snapshot-id": snapshot.snapshot_id, "timestamp-ms": snapshot.timestamp_ms}
         changes["current_snapshot_id"] = snapshot.snapshot_id

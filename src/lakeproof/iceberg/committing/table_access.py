@@ -37,6 +37,7 @@ from lakeproof.iceberg.committing.values import data_file_value, shape_of
 from lakeproof.iceberg.committing.window import load_window, unseen_snapshots, with_rows
 from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache, shared_cache
+from lakeproof.iceberg.tables.branches import at_ref, ref_of, whole_table
 from lakeproof.iceberg.upkeep.reachable import own_files
 
 
@@ -58,13 +59,13 @@ class _Try(NamedTuple):
 class TableAccess:
     """The table as a commit sees it: the newest metadata, the head of the branch, and the tries so far."""
 
-    def __init__(self, table: Table, wanted: Wanted, branch: str = "main", cache: ManifestCache | None = None) -> None:
+    def __init__(self, table: Table, wanted: Wanted, cache: ManifestCache | None = None) -> None:
         change, files = wanted.change, wanted.files
         columns = columns_of(change.row_filter) if change.row_filter is not None else ()
         values = tuple(data_file_value(table, file, columns) for file in files.data_files)
         self.change = change._replace(added_data_files=values, added_delete_files=described_deletes(change, files))
         self.wanted = wanted._replace(change=self.change)
-        self.table, self.branch, self.cache = table, branch, cache or shared_cache()
+        self.table, self.ref, self.cache = whole_table(table), ref_of(table), cache or shared_cache()
         self.name = ".".join(table.name())
         self.head: Snapshot | None = None
         self.heads: tuple[int | None, int | None] = (None, None)
@@ -89,10 +90,8 @@ class TableAccess:
             if newest.metadata.table_uuid != self.table.metadata.table_uuid:
                 raise InvalidInput("the table was dropped and made anew meanwhile", place=place)
             self.table = newest
-            ref = self.table.metadata.refs.get(self.branch)
-            self.head = None if ref is None else self.table.snapshot_by_id(ref.snapshot_id)
-            if self.head is None and self.branch != "main":
-                raise InvalidInput(f"there is no branch `{self.branch}`", place=place, hint="create it first")
+            head = at_ref(newest, self.ref).metadata.current_snapshot_id
+            self.head = None if head is None else newest.snapshot_by_id(head)
             self.heads = before, self.head_id
 
     def seen(self, checks: CheckList) -> SeenHead:
@@ -130,7 +129,7 @@ class TableAccess:
         with translate_errors(f"table {self.name}"):
             snapshot = self.produced(answer, mine.producer, mine.others)
             written(METADATA_WRITTEN)
-            mine.staged.append(stage(self.table, snapshot, self.branch, self.head_id, mine.others))
+            mine.staged.append(stage(self.table, snapshot, self.ref, mine.others))
 
     def produced(self, answer: Commit | CommitWith, producer: Producer, others: list[str]) -> Snapshot:
         """The snapshot of a try; files beside its manifests are noted in `others`."""

@@ -23,6 +23,7 @@ from lakeproof.iceberg.committing.physical import (
 from lakeproof.iceberg.committing.summary import record_of
 from lakeproof.iceberg.committing.table_access import TableAccess
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache
+from lakeproof.iceberg.tables.branches import ref_of
 
 POLICY_PROPERTY = "lakeproof.policy"
 
@@ -33,22 +34,21 @@ def commit_change(
     files: NewFiles = NO_FILES,
     *,
     policy: Policy | None = None,
-    branch: str = "main",
     reruns: int = 0,
     reruns_left: bool = False,
     summary: Mapping[str, str] | None = None,
     cache: ManifestCache | None = None,
     on_phase: Hook = no_hook,
 ) -> Committed | RunAgain:
-    """The change as one snapshot on `branch`, on top of whatever others committed since its scan snapshot.
+    """The change as one snapshot on the table's branch, on top of whatever others committed since its scan snapshot.
 
     `RunAgain` is given back only if `reruns_left`; else a conflict is raised. Metadata of a commit that did not happen
     is removed, and so are delete files that turn out to be in vain; other files are the caller's (`remove_files`).
     """
     policy = policy or named_policy(table.properties.get(POLICY_PROPERTY, "lakeproof"))
-    said = {**record_of(change, policy, reruns), **(summary or {})}
+    said = {**record_of(change, policy, reruns), **(summary or {}), **ref_of(table).summary}
     checks = checks_of(policy, change.command, change.mode, change.isolation, table.format_version)
-    access = TableAccess(table, Wanted(change, files, policy, said), branch, cache)
+    access = TableAccess(table, Wanted(change, files, policy, said), cache)
     return go_through(TableCalls(access, policy, checks, on_phase, reruns_left=reruns_left), table.properties)
 
 

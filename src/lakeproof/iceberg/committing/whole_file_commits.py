@@ -19,6 +19,7 @@ from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.values import data_file_value, data_file_values, shape_of
 from lakeproof.iceberg.predicates import from_filter
 from lakeproof.iceberg.reading.planning import plan
+from lakeproof.iceberg.tables.branches import at_branch
 
 
 class CommitOptions(NamedTuple):
@@ -112,17 +113,16 @@ def mode_of(table: Table, command: str) -> Mode:
 
 
 def _commit(table: Table, change: TableChange, files: Sequence[IcebergFile], options: CommitOptions) -> Committed:
-    ref = table.metadata.refs.get(options.branch)
+    table = at_branch(table, options.branch)
     change = change._replace(
         command_id=options.command_id or str(uuid.uuid4()),
-        scan_snapshot=None if ref is None else ref.snapshot_id,
+        scan_snapshot=table.metadata.current_snapshot_id,
         scan_sequence_number=table.metadata.next_sequence_number() - 1,
     )
     answer = commit_change(
         table,
         change,
         NewFiles(tuple(files)),
-        branch=options.branch,
         summary=options.summary,
         on_phase=options.on_phase,
     )
@@ -131,8 +131,7 @@ def _commit(table: Table, change: TableChange, files: Sequence[IcebergFile], opt
 
 
 def _require_whole_files(table: Table, row_filter: Expression, branch: str) -> None:
-    ref = table.metadata.refs.get(branch)
-    partial = whole_files(table, row_filter, snapshot_id=None if ref is None else ref.snapshot_id).partial
+    partial = whole_files(at_branch(table, branch), row_filter).partial
     if partial:
         raise InvalidInput(
             f"the predicate takes only some rows of {len(partial)} files",

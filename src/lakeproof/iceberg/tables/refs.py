@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
+from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
@@ -12,6 +14,8 @@ from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate,
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.committing.retrying import change_metadata, commit_updates
+from lakeproof.iceberg.tables.branches import CommitRef, at_ref, at_snapshot
+from lakeproof.iceberg.tables.tables import find_table, joined_name, name_parts
 
 
 def create_branch(table: Table, name: str, snapshot_id: int | None = None, **retention: int) -> Table:
@@ -97,6 +101,35 @@ def snapshot_of_version(table: Table, version: str | int) -> Snapshot:
             f"there is no snapshot, branch or tag `{version}`", place=_place(table), hint=f"branches and tags: {known}"
         )
     return found
+
+
+_VERSION = re.compile(r"(branch|tag|snapshot_id|at_timestamp)_(.+)", re.DOTALL)
+
+
+def find_version(catalog: Catalog, name: str) -> Table | None:
+    """The table at the branch, tag, snapshot or instant that ends the name (`t.branch_b`); `None`: it does not."""
+    *before, last = name_parts(name)
+    chosen = _VERSION.fullmatch(last)
+    if chosen is None or len(before) < 2:
+        return None
+    table = find_table(catalog, joined_name(before))
+    return None if table is None else _at(table, chosen[1], chosen[2])
+
+
+def _at(table: Table, kind: str, word: str) -> Table:
+    if kind == "branch":
+        return at_ref(table, CommitRef(word))
+    if kind == "tag":
+        ref = table.metadata.refs.get(word)
+        if ref is None or ref.snapshot_ref_type.value != "tag":
+            raise InvalidInput(f"there is no tag `{word}`", place=_place(table), hint=_known(table, "tag"))
+        return at_snapshot(table, ref.snapshot_id, f"the tag `{word}`")
+    if not word.isdigit():
+        raise InvalidInput(f"`{kind}_{word}` needs a number", place=_place(table))
+    if kind == "snapshot_id":
+        _known_snapshot(table, int(word))
+        return at_snapshot(table, int(word), f"snapshot {word}")
+    return at_snapshot(table, snapshot_as_of(table, int(word)).snapshot_id, f"the table of instant {word}")
 
 
 def _create(table: Table, name: str, kind: str, snapshot_id: int | None, retention: dict[str, int]) -> Table:

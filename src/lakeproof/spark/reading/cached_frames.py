@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lakeproof.errors import LakeproofError
+from lakeproof.iceberg.tables.branches import TableAt, at_ref, ref_of
 from lakeproof.iceberg.tables.tables import joined_name
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
@@ -67,9 +68,11 @@ class _Cached:
             return None
         try:
             table = self.engine.find(joined_name(source.table.name()))
+            at = source.table
+            moved = at_ref(table, ref_of(at)) if table is not None and isinstance(at, TableAt) else table
         except LakeproofError:
             return None
-        return None if table is None else self.engine.scan(table)
+        return None if moved is None else self.engine.scan(moved)
 
     def _with_heads(self, plan: Any, heads: dict[str, Scan | None]) -> Any | None:
         """The plan with each scan replaced by the newest one; `None`: a scan has other columns now."""

@@ -11,6 +11,7 @@ from pyspark.sql import types as spark
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.pyiceberg_names import Schema, Table
+from lakeproof.iceberg.tables.branches import label_of
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.jvm.spark_types import FIELD_ID
@@ -175,7 +176,8 @@ def _has_floats(kind: spark.DataType) -> bool:
 def _key(table: Table, schema: Schema, snapshot_id: int | None) -> str:
     """The columns' spelling depends on the schema that is read and on all that the table has had."""
     schemas = f"{schema.schema_id} of {table.metadata.current_schema_id}"
-    return f"{'.'.join(table.name())} {table.metadata.table_uuid}@{snapshot_id} schema {schemas}"
+    of = f"{'.'.join(table.name())} {table.metadata.table_uuid}"
+    return f"{of}@{snapshot_id} {label_of(table)} schema {schemas}"
 
 
 def catalog_table(gateway: Gateway, source: ScanSource, schema: Any) -> Any:

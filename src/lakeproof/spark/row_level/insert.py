@@ -23,6 +23,7 @@ from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.values import data_file_value
 from lakeproof.iceberg.committing.whole_file_commits import isolation_of, partition_filter, whole_files
 from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.tables.branches import ref_of
 from lakeproof.spark.engine import AppendRows, Engine, Overwrite, OverwritePartitions, WriteMode
 from lakeproof.spark.row_level.expired import again_if_expired
 from lakeproof.spark.row_level.rerun import reruns_left
@@ -31,7 +32,6 @@ from lakeproof.spark.row_level.scan_filters import Asked, condition_of
 from lakeproof.spark.row_level.scanned_files import dead_rows, homes_of, kept_rows
 from lakeproof.spark.statements.analysis import ParsedInsert
 from lakeproof.spark.statements.insert_analysis import ResolvedInsert, resolve_insert
-from lakeproof.spark.statements.options import refuse_staged_writes
 from lakeproof.spark.writing.leftovers import removed_if_refused
 from lakeproof.spark.writing.spark_write import WrittenFiles, remove_folder, write_rows
 
@@ -70,7 +70,7 @@ def insert(engine: Engine, found: ResolvedInsert, running: Running | None = None
     `running` is `None` where Spark itself runs the statement: it cannot run again.
     """
     table, rows, mode, said = found
-    refuse_staged_writes(engine, table)
+    ref_of(table)
     policy = engine.watch.policy_of(table)
     at_head = replaces_by_filter(_COMMANDS[type(mode)], policy, can_run_again=running is not None)
     if not said.reads and at_head:

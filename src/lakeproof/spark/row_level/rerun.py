@@ -21,6 +21,7 @@ from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.whole_file_commits import isolation_of, mode_of
 from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.tables.branches import ref_of
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.names_in_force import names_mean
 from lakeproof.spark.row_level.delete import delete_effect
@@ -30,7 +31,6 @@ from lakeproof.spark.row_level.merge import merge_effect
 from lakeproof.spark.row_level.prepared import PreparedChange, prepare_change
 from lakeproof.spark.row_level.update import update_effect
 from lakeproof.spark.statements.analysis import ParsedCommand
-from lakeproof.spark.statements.options import refuse_staged_writes
 from lakeproof.spark.writing.leftovers import removed_if_refused
 from lakeproof.spark.writing.spark_write import remove_folder
 
@@ -49,9 +49,8 @@ def run_row_level(
 ) -> Committed | RunAgain | None:
     """The command, run once from the head of the table `name`; `None`: there was nothing to do."""
     command, find = parsed.command, partial(_EFFECTS[parsed.command], engine, parsed=parsed)
-    table = engine.load(name)
+    table = engine.session_table(engine.load(name))
     require_writable(table)
-    refuse_staged_writes(engine, table)
     policy = engine.watch.policy_of(table)
     mode = mode_for(command, policy, mode_of(table, command), run.again)
     base = TableChange(command, mode, isolation_of(table, command), command_id)
@@ -123,7 +122,8 @@ def _remove(engine: Engine, table: Table, made: PreparedChange) -> None:
 
 
 def require_writable(table: Table) -> None:
-    """Format version 3 can be read, and is refused before any work is done."""
+    """Format version 3 and versions that stay can be read, and are refused before any work is done."""
+    ref_of(table)
     if table.format_version > 2:
         raise InvalidInput(
             f"tables of format version {table.format_version} can be read but not written",

@@ -31,6 +31,7 @@ from lakeproof.filters import (
 )
 from lakeproof.iceberg.predicates import from_filter, to_filter
 from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.tables.branches import label_of
 from lakeproof.iceberg.tables.column_dependencies import infer, table_dependencies
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
@@ -76,7 +77,9 @@ def asked_of_table(engine: Engine, table: Table, rows: DataFrame, target: Placed
 
 
 def _same_table(source: ScanSource, table: Table) -> bool:
-    return bool(source.table.metadata.table_uuid == table.metadata.table_uuid)
+    """Whether the source reads this very branch: what another branch says is nobody's write."""
+    same = source.table.metadata.table_uuid == table.metadata.table_uuid
+    return bool(same and label_of(source.table) == label_of(table))
 
 
 def _predicate(engine: Engine, table: Table, source: ScanSource, conjuncts: list[Any]) -> Expression:

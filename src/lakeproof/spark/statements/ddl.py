@@ -14,6 +14,7 @@ from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED
 from lakeproof.iceberg.pyiceberg_names import IcebergType, PrimitiveType, Table
 from lakeproof.iceberg.tables import evolution
+from lakeproof.iceberg.tables.branches import TableAt
 from lakeproof.iceberg.tables.creation import StagedTable, abandon, publish, stage_table
 from lakeproof.iceberg.tables.refs import create_branch, create_tag, drop_ref
 from lakeproof.iceberg.tables.tables import (
@@ -179,6 +180,9 @@ def drop(engine: Engine, dropped: s.Drop) -> None:
 
 def alter(engine: Engine, altered: s.Alter, table: Table) -> None:
     """All schema changes of one statement are one new schema."""
+    if isinstance(table, TableAt):
+        hint = "alter the table itself: its branches have its columns"
+        raise InvalidInput("a branch or tag cannot be altered", place=f"table {altered.table}", hint=hint)
     if not altered.changes:
         raise InvalidInput("a managed table has no such ALTER TABLE", place=f"table {altered.table}", hint=_ALTER_HINT)
     schema = [change for each in altered.changes for change in _schema_changes(engine, each, altered.table)]

@@ -35,7 +35,7 @@ class ResolvedInsert(NamedTuple):
 def resolve_insert(engine: Engine, name: str, parsed: ParsedInsert) -> ResolvedInsert:
     """The INSERT on the table's head; it is resolved again when somebody commits while Spark looks at the table."""
     for _ in range(MOST_LOOKS):
-        table = engine.load(name)
+        table = engine.session_table(engine.load(name))
         found = _resolved(engine, table, parsed)
         if found is not None:
             return found

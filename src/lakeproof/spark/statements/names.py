@@ -15,6 +15,7 @@ from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 
 _CATALOGS = ("spark_catalog", CATALOG_NAME)
+_VERSIONS = ("branch_", "tag_", "snapshot_id_", "at_timestamp_")
 UNIQUE = "lakeproof scan "  # what stands for the catalog in the name of a relation at one snapshot
 
 
@@ -27,9 +28,17 @@ def qualified_parts(engine: Engine, parts: Sequence[str]) -> str:
     """The same of a name's parts, as they are without quotes."""
     if len(parts) > 2 and parts[0].lower() in _CATALOGS:
         parts = parts[1:]
-    if len(parts) == 1:
+    if len(parts) == 1 or (len(parts) == 2 and is_version_of(engine, parts)):
         parts = [engine.gateway.spark.catalog.currentDatabase(), *parts]
     return spelled(engine, joined_name(parts))
+
+
+def is_version_of(engine: Engine, parts: Sequence[str]) -> bool:
+    """Whether `t.branch_b` means a version of the table `t` of the current database, and no table in a database `t`."""
+    if not parts[-1].lower().startswith(_VERSIONS) or table_exists(engine.catalog, joined_name(parts)):
+        return False
+    database = engine.gateway.spark.catalog.currentDatabase()
+    return table_exists(engine.catalog, joined_name([database, *parts[:-1]]))
 
 
 def spelled(engine: Engine, name: str) -> str:
@@ -38,6 +47,11 @@ def spelled(engine: Engine, name: str) -> str:
         return name
     case_sensitive = str(engine.gateway.spark.conf.get("spark.sql.caseSensitive")).lower() == "true"
     return name if case_sensitive else name.lower()
+
+
+def names_a_version(name: str) -> bool:
+    """Whether the last part of a dotted name may be a branch, a tag, a snapshot or an instant."""
+    return "." in name and name_parts(name)[-1].lower().startswith(_VERSIONS)
 
 
 def managed(engine: Engine, name: str) -> Table | None:

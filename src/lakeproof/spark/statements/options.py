@@ -13,7 +13,6 @@ from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.reading.scan import Scan
 from lakeproof.sql.lexer import mark_place, tokens_of
 
-_WAP_SETTINGS = ("spark.wap.branch", "spark.wap.id")
 _READ = ("snapshot-id", "as-of-timestamp", "branch", "tag")
 
 
@@ -47,19 +46,6 @@ def refuse_write_options(table: Table, options: Mapping[str, str]) -> None:
             place=f"table {'.'.join(table.name())}",
             hint="leave it out; lake.table(name).append(rows, branch=...) writes to a branch",
         )
-
-
-def refuse_staged_writes(engine: Engine, table: Table) -> None:
-    """A session that asks to stage its writes must not write to main instead."""
-    if table.properties.get("write.wap.enabled", "false").lower() != "true":
-        return
-    for name in _WAP_SETTINGS:
-        if engine.gateway.spark.conf.get(name, None):
-            raise InvalidInput(
-                f"`{name}` is set, and writes cannot be staged yet",
-                place=f"table {'.'.join(table.name())}",
-                hint="unset it, or write to a branch with lake.table(name).append(rows, branch=...)",
-            )
 
 
 def refuse_options_in(text: str, is_managed: Any) -> None:
