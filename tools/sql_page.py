@@ -56,6 +56,11 @@ How they write and what they promise is set on the table: `write.delete.mode`, `
 (`copy-on-write`, the default, or `merge-on-read`), and `write.delete.isolation-level` and its siblings (`serializable`,
 the default, or `snapshot`).
 
+A branch is written and read by its name: `t.branch_b` stands for the table in every statement of this section, and in
+queries. A commit on a branch is checked against what others committed on that branch, and on no other. Writes are staged
+where the table has `write.wap.enabled` set to true: with `spark.wap.branch` the session reads and writes that branch, which
+begins at main's head if it is not there; with `spark.wap.id` each snapshot waits under that id, and no branch moves.
+
 ## Queries
 
 Any query of Spark. Partition and statistics pruning, inferred predicates and schema evolution happen inside Spark's own
@@ -66,6 +71,7 @@ planner. `count(*)`, `min` and `max` are answered from metadata where that is ce
 | `as of '2026-01-31 12:00:00' select …` | every managed table in the statement as it was then; epoch milliseconds work too |
 | `select … from t timestamp as of '…'` | one table as it was |
 | `select … from t version as of N` | a snapshot by id, or a branch or tag by name in quotes |
+| `select … from t.branch_b`, `t.tag_g`, `t.snapshot_id_N`, `t.at_timestamp_N` | a branch, a tag, a snapshot, or the table as it was at epoch milliseconds |
 | `explain select …` | Spark's plan, and of each managed scan: filter, inferred predicates, files and bytes kept |
 """
 
