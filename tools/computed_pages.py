@@ -17,7 +17,7 @@ from lakeproof.commit.checks import describe_check
 from lakeproof.commit.policy_text import named_policy
 from lakeproof.models.questions.matrix import KINDS, LAYOUTS, Cell, cells
 from lakeproof.models.questions.necessity import Necessity, necessities
-from lakeproof.models.questions.proofs import ALL, Proof, prove
+from lakeproof.models.questions.proofs import ALL, Proof, prove, said_of
 
 BLOCK = re.compile(r"(<!-- (?P<what>matrix|necessity|proofs): (?P<policy>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 MARKS = {"both_commit": "✓", "rerun": "↻", "conflict": "✗", "anomaly": "‼"}
@@ -116,10 +116,7 @@ def proof_line(proof: Proof) -> str:
     before = time.process_time()
     found = prove(proof)
     spent = f"{time.process_time() - before:.0f} s"
-    worst = found.first_violation
-    said = found.verdict if worst is None else f"violates `{worst.name}` after {worst.depth} steps"
-    missed = f"; never reached: {', '.join(found.unreached)}" if found.unreached else ""
-    return f"| {proof.about} | {found.states:,} | {found.depth} | {spent} | {said}{missed} | `{proof.command}` |"
+    return f"| {proof.about} | {found.states:,} | {found.depth} | {spent} | {said_of(found)} | `{proof.command}` |"
 
 
 def _shortened(caption: str) -> str:

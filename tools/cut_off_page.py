@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "models" / "iceberg")]
 
 from iceberg_runs import LAKEPROOF, READS, forget_everything, words  # noqa: E402
-from test_against_anybody import CASES, NOT_THERE, TELLS_IDS_APART, against_anybody  # noqa: E402
+from test_against_anybody import CASES, NOT_THERE, TELLS_IDS_APART, against_anybody, title_of  # noqa: E402
 from test_wrong_variants import Case  # noqa: E402
 
 from lakeproof.checker.search import check  # noqa: E402
@@ -47,9 +47,7 @@ def table() -> str:
 
 def _lines() -> Iterator[list[str]]:
     for case in CASES:
-        more = ", ".join(f"{name.replace('_', '-')}={value}" for name, value in case.more.items())
-        about = f"`{case.wrong.__name__}`, {case.isolation}" + (f", {more}" if more else "")
-        yield [about, *(verdict(case, ids) for ids in IDS)]
+        yield [title_of(case), *(verdict(case, ids) for ids in IDS)]
 
 
 def verdict(case: Case, ids: int) -> str:

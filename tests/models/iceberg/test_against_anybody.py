@@ -33,6 +33,7 @@ from lakeproof.models.questions.proofs import (
     THREE_IDS,
     Proof,
     prove,
+    said_of,
 )
 
 PAGE = Path(__file__).parents[3] / "docs/explanation/what-is-proven.md"
@@ -76,10 +77,10 @@ def test_a_line_of_the_page_is_what_the_search_says(proof: Proof) -> None:
     _, states, depth, _, said, _ = lines_of_the_page()[f"{proof.about} `{proof.command}`"]
     found = prove(proof)
     assert (f"{found.states:,}", str(found.depth)) == (states, depth)
-    assert said.startswith("violates" if found.verdict == "violated" else found.verdict)
+    assert said == said_of(found)
     assert found.exhausted
-    if proof in (*AGAINST_ANYBODY, *EXTENSIONS):
-        assert found.verdict == "holds"
+    if proof in (*AGAINST_ANYBODY, *THREE_IDS, *EXTENSIONS):
+        assert said == "holds"  # and whatever should be reached was
         assert found.bounds.unbounded[:2] == ("writers", "commands")
     if proof in NECESSITY:
         assert violated(found) & READS
@@ -113,14 +114,6 @@ def test_the_tries_of_a_command_do_not_grow_for_ever() -> None:
     ways = {"others_may": "merge-on-read,expiry", "unknown_outcomes": True, "commands": "insert,delete"}
     found = searched(num_keys=1, max_compactions=0, **ways, **ONE_ID)
     assert holds(found)
-
-
-@pytest.mark.skipif(not EVERY, reason="minutes each: LAKEPROOF_PROOFS=all")
-@pytest.mark.parametrize("proof", THREE_IDS, ids=lambda proof: proof.about.replace(" ", "-"))
-def test_three_ids_hold_too(proof: Proof) -> None:
-    found = prove(proof)
-    assert holds(found)
-    assert not found.unreached
 
 
 # ---------------------------------------------------------------- what is told
@@ -202,18 +195,33 @@ TELLS_IDS_APART = {"rows_skipped": "sarah is never noticed: a rule that knows he
 BY_VALUE = {"cow_eq_not_carried": {"others_may": "merge-on-read,equality-deletes", "commands": "insert,update"}}
 """Variants about deletes by value: others write them."""
 
+
+def title_of(case: Case) -> str:
+    """What the table of the cut-off calls the case."""
+    more = "".join(f", {name.replace('_', '-')}={value}" for name, value in case.more.items())
+    return f"`{case.wrong.__name__}`, {case.isolation}{more}"
+
+
+CAUGHT = {
+    title: cells
+    for title, *cells in (line.strip("| ").split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines())
+    if cells
+}
+"""The tables of the page, line by line: after how many steps a variant is caught, with more and more ids."""
 CASES = [case for case in UNSOUND if case.wrong.__name__ not in NOT_THERE]
 
 
 @pytest.mark.parametrize("case", in_part(CASES, every=4), ids=lambda case: f"{case.wrong.__name__}-{len(case.more)}")
 def test_a_wrong_variant_is_caught_against_anybody_too(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut-off: what is caught with two ids (one, where a row has more values) is caught with one more."""
+    """Cut-off: what is caught with two ids (one, where a row has more values) is caught so with one more."""
     policy = case.wrong(monkeypatch) or LAKEPROOF
     ids = 1 if "col3_values" in case.more else 2
     for more in (ids, ids + 1) if EVERY else (ids,):
         forget_everything()
         reductions = ("private",) if case.wrong.__name__ in TELLS_IDS_APART else True
-        assert violated(searched(policy, first=True, reductions=reductions, **against_anybody(case, more))) & READS
+        found = searched(policy, first=True, reductions=reductions, **against_anybody(case, more))
+        steps = min(p.depth for p in found.properties if p.name in READS & violated(found))
+        assert CAUGHT[title_of(case)][more - ids] == f"{steps} steps"
 
 
 # ---------------------------------------------------------------- the bounded search agrees

@@ -72,6 +72,13 @@ _EVERY_WAY = ",".join(way for way in WAYS if way != EQUALITY)
 _BY_VALUE = {**_ANYBODY, "max-compactions": "0", "others-may": "merge-on-read,copy-on-write,equality-deletes"}
 _ALL_AT_ONCE = "all of it at once: every way but by value, vectors, five commands and INSERT … SELECT, lost answers"
 _TWO_ROWS = {"max-rows": "2"}
+_PARTITIONED = {"partitioned": "true"}
+_TOGETHER = {
+    "commands": "insert,update,delete,merge,delete-exists,insert-select",
+    "others-may": _EVERY_WAY,
+    "format-version": "3",
+    "unknown-outcomes": "true",
+}
 _ALL_COMMANDS = {"commands": "insert,update,delete,merge,delete-exists"}
 EXTENSIONS = (
     Proof("others drop and overwrite whole files", {**_ANYBODY, "others-may": "merge-on-read,overwrite"}),
@@ -81,11 +88,13 @@ EXTENSIONS = (
     Proof("others delete by value, copy-on-write, serializable", {**_BY_VALUE, **_SERIALIZABLE, **_COPIES}),
     Proof("others do all of this but delete by value", {**_ANYBODY, "others-may": _EVERY_WAY}),
     Proof("deletion vectors", {**_ANYBODY, "format-version": "3"}),
-    Proof("a partitioned table", {**_ANYBODY, "partitioned": "true"}),
+    Proof("a partitioned table", {**_ANYBODY, **_PARTITIONED}),
+    Proof("a partitioned table, serializable", {**_ANYBODY, **_PARTITIONED, **_SERIALIZABLE}),
     Proof("MERGE, 1 id", {**_ANYBODY, "num-keys": "1", "commands": "insert,merge"}),
     Proof("MERGE, at most 2 rows", {**_ANYBODY, **_TWO_ROWS, "commands": "insert,merge"}),
     Proof("MERGE, at most 3 rows", {**_ANYBODY, "max-rows": "3", "commands": "insert,merge"}, slow=True),
     Proof("MERGE, serializable", {**_ANYBODY, **_SERIALIZABLE, "commands": "insert,merge"}),
+    Proof("DELETE with a subquery", {**_ANYBODY, "commands": "insert,delete-exists"}),
     Proof("DELETE with a subquery, serializable", {**_ANYBODY, **_SERIALIZABLE, "commands": "insert,delete-exists"}),
     Proof(
         "INSERT … SELECT, serializable, 1 id",
@@ -102,29 +111,35 @@ EXTENSIONS = (
         slow=True,
     ),
     Proof(
+        "INSERT OVERWRITE beside DELETE, at most 2 rows, serializable",
+        {**_ANYBODY, **_TWO_ROWS, **_SERIALIZABLE, "commands": "overwrite,delete"},
+    ),
+    Proof(
+        "INSERT OVERWRITE of a partition beside DELETE, at most 2 rows",
+        {**_ANYBODY, **_TWO_ROWS, **_PARTITIONED, "commands": "overwrite-partition,delete"},
+    ),
+    Proof(
         "answers get lost, requests come late, 1 id",
         {**_ANYBODY, "num-keys": "1", "max-compactions": "0", "unknown-outcomes": "true"},
     ),
     Proof("answers get lost, requests come late", {**_ANYBODY, "unknown-outcomes": "true"}, slow=True),
     Proof(
+        "answers get lost, requests come late, serializable",
+        {**_ANYBODY, **_SERIALIZABLE, "unknown-outcomes": "true"},
+        slow=True,
+    ),
+    Proof(
         "every way but by value, vectors, MERGE and subqueries, serializable",
         {**_ANYBODY, **_SERIALIZABLE, **_ALL_COMMANDS, "others-may": _EVERY_WAY, "format-version": "3"},
     ),
     *(
-        Proof(
-            f"{_ALL_AT_ONCE}, {level}",
-            {
-                **_ANYBODY,
-                **_TWO_ROWS,
-                "isolation": level,
-                "commands": "insert,update,delete,merge,delete-exists,insert-select",
-                "others-may": _EVERY_WAY,
-                "format-version": "3",
-                "unknown-outcomes": "true",
-            },
-            slow=True,
-        )
+        Proof(f"{_ALL_AT_ONCE}, {level}", {**_ANYBODY, **_TWO_ROWS, "isolation": level, **_TOGETHER}, slow=True)
         for level in ("snapshot", "serializable")
+    ),
+    Proof(
+        f"{_ALL_AT_ONCE}, snapshot, a partitioned table",
+        {**_ANYBODY, **_TWO_ROWS, "isolation": "snapshot", **_TOGETHER, **_PARTITIONED},
+        slow=True,
     ),
     Proof(
         "every way, vectors, MERGE and subqueries, copy-on-write, serializable, no compactions of one's own",
@@ -183,3 +198,10 @@ def prove(proof: Proof) -> Verdict:
     """The verdict on one line."""
     policy = POLICIES[proof.policy]
     return check(build(proof.parameters, policy.without(proof.without) if proof.without else policy))
+
+
+def said_of(found: Verdict) -> str:
+    """What a line says of a verdict: the first violation, and what was never reached."""
+    worst = found.first_violation
+    said = found.verdict if worst is None else f"violates `{worst.name}` after {worst.depth} steps"
+    return f"{said}; never reached: {', '.join(found.unreached)}" if found.unreached else said
