@@ -1,8 +1,9 @@
-"""The pages of the project as a static site: no script, no network, light and dark."""
+"""The pages of the project as a static site: no network, light and dark; one script, for search and copy buttons."""
 
 from __future__ import annotations
 
 import html
+import json
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import markdown  # type: ignore[import-untyped]
+from matrix_cells import with_cells
 
 ROOT = Path(__file__).resolve().parent.parent
 SECTIONS = {
@@ -21,7 +23,8 @@ SECTIONS = {
     "docs/explanation": "Explanation",
     "src/lakeproof": "The source",
 }
-EXTENSIONS = ["tables", "fenced_code", "toc", "sane_lists"]
+EXTENSIONS = ["tables", "fenced_code", "toc", "sane_lists", "codehilite"]
+COLOURS = {"codehilite": {"guess_lang": False, "css_class": "code"}}
 LINK = re.compile(r'(href|src)="([^"]+)"')
 
 
@@ -42,8 +45,23 @@ def build(folder: Path) -> int:
         path = folder / page.target
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(rendered(page, pages, folder), encoding="utf-8")
-    (folder / "style.css").write_text(STYLE, encoding="utf-8")
+    shutil.copyfile(ROOT / "tools" / "website.css", folder / "style.css")
+    shutil.copyfile(ROOT / "tools" / "website.js", folder / "site.js")
+    (folder / "search.js").write_text(f"window.PAGES = {searched(pages)};\n", encoding="utf-8")
     return len(pages)
+
+
+def searched(pages: list[Page]) -> str:
+    """What the search looks through: every page's title, place and words."""
+    found = [
+        {
+            "title": page.title,
+            "place": page.target.as_posix(),
+            "text": " ".join(sorted(set(re.findall(r"[\w-]+", page.source.read_text(encoding="utf-8").lower())))),
+        }
+        for page in pages
+    ]
+    return json.dumps(found)
 
 
 def sources() -> list[Path]:
@@ -68,10 +86,17 @@ def page_of(path: Path) -> Page:
 def rendered(page: Page, pages: list[Page], folder: Path) -> str:
     """The whole HTML page."""
     text = page.source.read_text(encoding="utf-8")
-    body = markdown.markdown(text, extensions=EXTENSIONS, output_format="html")
+    reader = markdown.Markdown(extensions=EXTENSIONS, extension_configs=COLOURS, output_format="html")
+    body = with_cells(reader.convert(text))
     body = LINK.sub(lambda link: f'{link[1]}="{linked(link[2], page, pages, folder)}"', body)
     style = relative_link(Path("style.css"), page)
-    return TEMPLATE.format(title=html.escape(page.title), style=style, navigation=navigation(page, pages), body=body)
+    root = style.removesuffix("style.css")
+    parts = [token for top in reader.toc_tokens for token in top["children"]]
+    listed = "".join(f'<li><a href="#{token["id"]}">{token["name"]}</a></li>' for token in parts)
+    contents = f"<h2>On this page</h2><ul>{listed}</ul>" if len(parts) > 1 else ""
+    return TEMPLATE.format(
+        title=html.escape(page.title), root=root, navigation=navigation(page, pages), body=body, contents=contents
+    )
 
 
 def linked(target: str, page: Page, pages: Iterable[Page], folder: Path) -> str:
@@ -117,54 +142,16 @@ TEMPLATE = """\
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>{title} · Lakeproof</title>
-<link rel="stylesheet" href="{style}">
+<link rel="stylesheet" href="{root}style.css">
 </head>
-<body>
-<nav>{navigation}</nav>
+<body data-root="{root}">
+<div class="side"><input type="search" id="search" placeholder="Search" aria-label="Search" hidden><ul id="found"></ul>
+<input type="checkbox" id="menu" class="unseen"><label for="menu">Menu</label>
+<nav>{navigation}</nav></div>
 <main>{body}</main>
+<aside>{contents}</aside>
+<script src="{root}search.js"></script>
+<script src="{root}site.js"></script>
 </body>
 </html>
-"""
-
-STYLE = """\
-:root {
-  --text: #1c2430; --soft: #5b6676; --page: #ffffff; --side: #f4f6f9; --line: #dde3ea; --link: #0b62c4; --code: #f1f4f8;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --text: #dfe5ee; --soft: #97a3b4; --page: #12161c; --side: #171c24; --line: #2b3441; --link: #6cb2ff;
-    --code: #1c232d;
-  }
-}
-* { box-sizing: border-box; }
-body {
-  margin: 0; display: grid; grid-template-columns: 17rem minmax(0, 1fr); min-height: 100vh;
-  color: var(--text); background: var(--page); font: 16px/1.6 system-ui, sans-serif;
-}
-nav { padding: 1.5rem 1.25rem; background: var(--side); border-right: 1px solid var(--line); font-size: .9rem; }
-nav h2 {
-  margin: 1.2rem 0 .3rem; color: var(--soft); font-size: .75rem; letter-spacing: .06em; text-transform: uppercase;
-}
-nav ul { margin: 0; padding: 0; list-style: none; }
-nav a { display: block; padding: .15rem 0; }
-nav a[aria-current] { color: var(--text); font-weight: 600; }
-main { max-width: 60rem; width: 100%; padding: 2rem 3rem 5rem; }
-h1, h2, h3 { line-height: 1.25; }
-h1 { margin-top: 0; }
-main h2 { margin-top: 2.5rem; padding-bottom: .2rem; border-bottom: 1px solid var(--line); }
-a { color: var(--link); text-decoration: none; }
-a:hover { text-decoration: underline; }
-code { padding: .1em .3em; border-radius: 4px; background: var(--code); font: .875em ui-monospace, monospace; }
-pre { padding: 1rem; overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; background: var(--code); }
-pre code { padding: 0; background: none; }
-table { display: block; overflow-x: auto; border-collapse: collapse; font-size: .9rem; }
-th, td { padding: .4rem .7rem; border: 1px solid var(--line); text-align: left; vertical-align: top; }
-th { background: var(--side); }
-blockquote { margin: 0; padding-left: 1rem; border-left: 3px solid var(--line); color: var(--soft); }
-img { max-width: 100%; }
-@media (max-width: 50rem) {
-  body { display: block; }
-  nav { border-right: 0; border-bottom: 1px solid var(--line); }
-  main { padding: 1.5rem 1.25rem 3rem; }
-}
 """

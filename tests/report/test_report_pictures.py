@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +25,7 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(report_chromium.found() is None, reason="no Chromium here (Debian's package is `chromium`)"),
 ]
+ROOT = Path(__file__).resolve().parents[2]
 PLACE = "s3://lake/warehouse/shop/orders/data/delivered_at_day=2026-11-01/00000-0-5f2a9c1e-77d0-4d57-a3fb-0001.parquet"
 TABLE = """\
 create table shop.orders (order_id bigint, customer_email string, amount decimal(12,2), state string,
@@ -77,17 +80,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ]
         assert main(asked) == 1
     (made / "audit.html").write_text(audit_page(FOUND))
+    script = "import sys; sys.path.insert(0, 'tools'); import website; from pathlib import Path;"
+    build = [sys.executable, "-c", f"{script} website.build(Path(sys.argv[1]))", str(made / "site")]
+    subprocess.run(build, cwd=ROOT, check=True, timeout=100)
     return made
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1440, 390])
-@pytest.mark.parametrize("name", ["two", "four", "audit"])
+@pytest.mark.parametrize("name", ["two", "four", "audit", "site/index", "site/docs/reference/matrix"])
 def test_nothing_is_cut_and_nothing_overlaps(browser: Browser, folder: Path, name: str, width: int, dark: bool) -> None:
     tab = browser.tab(f"file://{folder}/{name}.html", width=width, dark=dark)
     keep = os.environ.get("LAKEPROOF_PICTURES")
     if keep:
-        tab.screenshot(Path(keep) / f"{name}-{width}-{'dark' if dark else 'light'}.png")
+        tab.screenshot(Path(keep) / f"{Path(name).name}-{width}-{'dark' if dark else 'light'}.png")
     assert (tab.run(CUT), tab.run(OVERLAPPING)) == ([], [])
     assert tab.complaints() == []
     tab.close()
@@ -113,4 +119,38 @@ def test_commands_that_overlap_in_time_have_bars_side_by_side(browser: Browser, 
     assert max(counted) == 2
     assert counted[0] == 0
     assert tab.run("document.querySelector('#actors details').open") is False
+    tab.close()
+
+
+def test_a_wrong_cell_of_the_matrix_opens_its_counterexample(browser: Browser, folder: Path) -> None:
+    tab = browser.tab(f"file://{folder}/site/docs/reference/matrix.html")
+    seen = "[...document.querySelectorAll('.run')].filter((run) => run.checkVisibility()).length"
+    assert (
+        tab.run("document.querySelectorAll('a.wrong').length")
+        == tab.run("document.querySelectorAll('.run').length")
+        > 9
+    )
+    assert tab.run(seen) == 0
+    tab.run("document.querySelector('a.wrong').click()")
+    tab.until(f"{seen} === 1")
+    assert tab.run("document.querySelectorAll('.run:target li').length") > 5
+    tab.close()
+
+
+def test_the_site_is_searched_and_a_phone_sees_the_text_first(browser: Browser, folder: Path) -> None:
+    tab = browser.tab(f"file://{folder}/site/index.html", width=390)
+    tab.run(
+        "(() => { const field = document.getElementById('search'); field.value = 'resurrected compaction';"
+        " field.dispatchEvent(new Event('input')) })()"
+    )
+    assert tab.run("document.querySelectorAll('#found a').length") > 0
+    tab.run("document.getElementById('found').replaceChildren()")
+    assert tab.run("document.querySelector('h1').getBoundingClientRect().top") < 200
+    tab.run("document.querySelector('label[for=menu]').click()")
+    assert tab.run("document.querySelector('nav').checkVisibility()")
+    assert (
+        tab.run("document.querySelectorAll('.copy').length")
+        == tab.run("document.querySelectorAll('main pre').length")
+        > 3
+    )
     tab.close()

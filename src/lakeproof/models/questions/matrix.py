@@ -142,9 +142,15 @@ def meaningful(first: str, second: str, layout: str) -> bool:
 
 def cell(policy: Policy, first: str, second: str, mode: Mode, isolation: Isolation, layout: str) -> Cell:
     """Run one pair."""
+    return run_of(policy, first, second, mode, isolation, layout).cell
+
+
+def run_of(policy: Policy, first: str, second: str, mode: Mode, isolation: Isolation, layout: str) -> PairCell:
+    """One pair with the steps that lead to its outcome."""
     run = _Pair((policy, policy), first, second, mode, isolation, layout)
     outcome, check, anomaly = run.outcome()
-    return Cell(first, second, str(mode), str(isolation), layout, outcome, check, anomaly, run.states)
+    cell = Cell(first, second, str(mode), str(isolation), layout, outcome, check, anomaly, run.states)
+    return PairCell(cell, tuple(run.steps))
 
 
 class _Pair:
