@@ -18,13 +18,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 
 from lakeproof.errors import InvalidInput
-from lakeproof.spark.engine import AppendRows, Overwrite, OverwritePartitions
+from lakeproof.spark.engine import AppendRows, Engine, Overwrite, OverwritePartitions
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.spark41 import DataFrameWriterV2, MergeIntoWriter, SQLStringFormatter
 from lakeproof.spark.statements.dispatch import StatementRunner
 from lakeproof.spark.statements.names import managed, spark_has, under_its_name
 from lakeproof.spark.statements.new_tables import create_by_writer, save_by_writer
 from lakeproof.spark.statements.options import reader_options, refuse_write_options, scan_with
+from lakeproof.spark.streams.plain_spark import install_streams
 
 _runners: list[StatementRunner] = []
 _original_sql: Callable[..., DataFrame] = SparkSession.sql
@@ -81,6 +82,12 @@ def _install() -> None:
     DataFrameReader.table = _read_table
     DataFrameReader.format = _read_format
     DataFrameReader.load = _load
+    install_streams(_engine_of)
+
+
+def _engine_of(session: SparkSession) -> Engine | None:
+    runner = runner_of(session)
+    return None if runner is None else runner.engine
 
 
 @functools.wraps(_original_sql)

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from test_spark_adopted import commit_deletes, equality_delete
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.reading import changes
@@ -148,6 +149,58 @@ def test_updates_net_changes_and_compaction(lake: Lake, name: str, mode: str) ->
     lake.sql(f"{call}, net_changes => true)")
     told = lake.sql(f"select id, v, _change_type, _change_ordinal from {name}_changes").collect()
     assert told == [(2, "x", "INSERT", 1)]
+
+
+def test_instants_bound_the_range(lake: Lake, name: str) -> None:
+    made(lake, name, "copy-on-write")
+    for number in range(1, 4):
+        lake.sql(f"insert into {name} values ({number}, 0, 'a')")
+    first, second, third = lake.table(name).snapshots()
+    between = feed_of(lake, name, start_timestamp=first.timestamp_ms, end_timestamp=second.timestamp_ms)
+    assert between == {second.snapshot_id: Counter({(2, 0, "a"): 1})}
+    assert set(feed_of(lake, name, start_timestamp=second.timestamp_ms)) == {third.snapshot_id}
+    assert set(feed_of(lake, name, end_timestamp=second.timestamp_ms)) == {first.snapshot_id, second.snapshot_id}
+    with pytest.raises(InvalidInput, match="start-snapshot-id and start-timestamp exclude each other"):
+        feed_of(lake, name, start_snapshot_id=first.snapshot_id, start_timestamp=first.timestamp_ms)
+
+
+def test_after_an_expired_snapshot_only_an_append_can_be_told(lake: Lake, name: str) -> None:
+    made(lake, name, "copy-on-write")
+    lake.sql(f"insert into {name} values (1, 1, 'a'), (2, 2, 'b')")
+    lake.sql(f"insert into {name} values (3, 3, 'c')")
+    lake.sql(f"update {name} set v = 'x' where id = 1")
+    first, second, third = (each.snapshot_id for each in lake.table(name).snapshots())
+    lake.engine.load(f"default.{name}").maintenance.expire_snapshots().by_id(first).commit()
+    assert feed_of(lake, name, end_snapshot_id=second) == {second: Counter({(3, 3, "c"): 1})}
+    lake.engine.load(f"default.{name}").maintenance.expire_snapshots().by_id(second).commit()
+    with pytest.raises(InvalidInput, match=f"what snapshot {third} changed can no longer be told: the one before it"):
+        feed_of(lake, name)
+    with pytest.raises(InvalidInput, match=f"there is no snapshot {first}"):
+        feed_of(lake, name, start_snapshot_id=first)
+
+
+def test_carried_rows_are_told_if_they_are_asked_for(lake: Lake, name: str) -> None:
+    made(lake, name, "copy-on-write")
+    lake.sql(f"insert into {name} select /*+ coalesce(1) */ * from values (1, 1, 'a'), (2, 2, 'b')")
+    lake.sql(f"update {name} set v = 'x' where id = 2")
+    call = f"call system.create_changelog_view(table => '{name}', changelog_view => 'carried'"
+    told = "select id, v, _change_type from carried where _change_ordinal = 1 order by 1, 3"
+    lake.sql(f"{call}, remove_carryovers => false)")
+    updated = [(2, "b", "DELETE"), (2, "x", "INSERT")]
+    assert lake.sql(told).collect() == [(1, "a", "DELETE"), (1, "a", "INSERT"), *updated]
+    lake.sql(f"{call})")
+    assert lake.sql(told).collect() == updated
+
+
+def test_equality_deletes_of_another_engine_are_deletions(lake: Lake, name: str) -> None:
+    lake.sql(f"create table {name} (id bigint, v string, p string) using iceberg partitioned by (p)")
+    lake.sql(f"insert into {name} values (1, 'a', 'x'), (2, null, 'x'), (3, 'a', 'y'), (4, 'b', 'x')")
+    table = lake.engine.load(f"default.{name}")
+    commit_deletes(table, equality_delete(table, {"v": ["a", None]}, ids=(2,), partition=("x",)))
+    lake.sql(f"insert into {name} values (5, 'a', 'x')")
+    assert wrong_snapshots(lake, name, history(lake, name)) == []
+    deleted = list(feed_of(lake, name).values())[1]
+    assert deleted == Counter({(1, "a", "x"): -1, (2, None, "x"): -1})
 
 
 @pytest.mark.parametrize(

@@ -69,15 +69,10 @@ def changes_of(table: Table, window: ChangeWindow) -> list[RowsOfFile]:
     return found
 
 
-def files_added_by(table: Table, snapshot: Snapshot) -> list[RowsOfFile]:
-    """The data files that a snapshot added, with the rows that it did not delete at once."""
-    return [each for each in _changes(table, snapshot, 0) if each.is_insert]
-
-
 def _changes(table: Table, snapshot: Snapshot, ordinal: int) -> Iterator[RowsOfFile]:
     after = _Files(table, plan(table, snapshot_id=snapshot.snapshot_id))
     parent = snapshot.parent_snapshot_id
-    if parent is not None and table.snapshot_by_id(parent) is None:
+    if _lost_parent(table, snapshot, after):
         yield from _without_parent(table, snapshot, after, ordinal)
         return
     before = _Files(table, None if parent is None else plan(table, snapshot_id=parent))
@@ -88,6 +83,16 @@ def _changes(table: Table, snapshot: Snapshot, ordinal: int) -> Iterator[RowsOfF
     for path in sorted(before.with_deletes() | after.with_deletes()):
         if path in before.rows and path in after.rows and before.deletes(path) != after.deletes(path):
             yield from _inside(before, after, path, ordinal)
+
+
+def _lost_parent(table: Table, snapshot: Snapshot, after: _Files) -> bool:
+    """Whether the snapshot before was expired; some catalogs then say that there never was one."""
+    if snapshot.parent_snapshot_id is not None:
+        return table.snapshot_by_id(snapshot.parent_snapshot_id) is None
+    said = snapshot.summary.additional_properties if snapshot.summary else {}
+    number = snapshot.sequence_number or 0
+    removed = int(said.get("deleted-data-files", 0)) > 0
+    return number > 1 and (removed or any(row["data_sequence_number"] < number for row in after.rows.values()))
 
 
 def _without_parent(table: Table, snapshot: Snapshot, after: _Files, ordinal: int) -> Iterator[RowsOfFile]:

@@ -22,6 +22,7 @@ from pyspark.sql.merge import MergeIntoWriter
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.readwriter import DataFrameWriterV2
 from pyspark.sql.sql_formatter import SQLStringFormatter
+from pyspark.sql.streaming import DataStreamReader, DataStreamWriter, StreamingQuery
 from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType
 
@@ -30,9 +31,12 @@ from lakeproof.spark.jvm.versions import catalog_table_fields
 __all__ = [
     "CapturedException",
     "DataFrameWriterV2",
+    "DataStreamReader",
+    "DataStreamWriter",
     "MergeIntoWriter",
     "PythonEvalType",
     "SQLStringFormatter",
+    "StreamingQuery",
     "UserDefinedFunction",
     "to_arrow_schema",
 ]
