@@ -31,7 +31,7 @@ A table is managed if it was created `using iceberg`, or with the option `addTab
 | `alter table t set tblproperties (…)`, `unset tblproperties (…)` | |
 | `alter table t rename to u` | |
 | `alter table t add partition field day(ts)` | also `drop` and `replace … with …`: new files only |
-| `alter table t create branch b`, `create tag g [as of version N]` | also `drop branch b`, `drop tag g` |
+| `alter table t create branch b`, `create tag g [as of version N] [retain 7 days]` | also `create or replace`, `replace` (what is not said stays), `if not exists`, `drop branch b`, `drop tag g`; of branches `with snapshot retention 2 snapshots 3 days` |
 | `describe [extended] t`, `show tables`, `show partitions t`, `show create table t`, `show columns in t`, `show tblproperties t` | |
 | `truncate table t` | a snapshot without rows |
 

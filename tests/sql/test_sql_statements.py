@@ -135,6 +135,21 @@ def test_a_statement(text: str, statement: s.Statement) -> None:
             ),
         ),
         ("create branch b as of version 12", (s.CreateRef("branch", "b", 12),)),
+        ("create or replace branch b", (s.CreateRef("branch", "b", replace=True),)),
+        ("create tag g retain 2 hours", (s.CreateRef("tag", "g", retention=(("max_ref_age_ms", 7_200_000),)),)),
+        (
+            "replace branch b as of version 12 retain 7 days with snapshot retention 2 snapshots 3 minutes",
+            (
+                s.CreateRef(
+                    *("branch", "b", 12, False, True, True),
+                    (
+                        ("max_ref_age_ms", 604_800_000),
+                        ("min_snapshots_to_keep", 2),
+                        ("max_snapshot_age_ms", 180_000),
+                    ),
+                ),
+            ),
+        ),
         ("drop tag if exists v1", (s.DropRef("tag", "v1", True),)),
         ("add partition (p='x')", ()),
         ("set location 'x'", ()),

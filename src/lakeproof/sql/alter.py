@@ -60,8 +60,18 @@ def _changes(cursor: Cursor) -> tuple[Change, ...]:
         if cursor.accept("as"):
             new = new._replace(name=cursor.word())
         return (DropPartitionField(old), AddPartitionField(new))
+    return _refs(cursor)
+
+
+def _refs(cursor: Cursor) -> tuple[Change, ...]:
+    if cursor.accept("create", "or", "replace"):
+        return (_create_ref(cursor)._replace(replace=True),)
     if cursor.accept("create"):
-        return (_create_ref(cursor),)
+        if_not_exists = cursor.peek(1).is_word("if")
+        return (_create_ref(cursor, may_exist=if_not_exists),)
+    if cursor.peek().is_word("replace") and cursor.peek(1).is_word("branch", "tag"):
+        cursor.take()
+        return (_create_ref(cursor)._replace(replace=True, must_exist=True),)
     return ()
 
 
@@ -135,11 +145,11 @@ def _alter_column(cursor: Cursor) -> AlterColumn:
     return AlterColumn(name, nullable=False)
 
 
-def _create_ref(cursor: Cursor) -> CreateRef:
+def _create_ref(cursor: Cursor, *, may_exist: bool = False) -> CreateRef:
     kind = "branch" if cursor.accept("branch") else "tag" if cursor.accept("tag") else ""
     if not kind:
         cursor.fail("expected BRANCH or TAG")
-    if_not_exists = cursor.accept("if", "not", "exists")
+    if_not_exists = may_exist and cursor.accept("if", "not", "exists")
     name = cursor.word()
     snapshot = None
     if cursor.accept("as", "of", "version"):
@@ -148,4 +158,35 @@ def _create_ref(cursor: Cursor) -> CreateRef:
             cursor.at -= 1
             cursor.fail("expected a snapshot id")
         snapshot = given
-    return CreateRef(kind, name, snapshot, if_not_exists)
+    return CreateRef(kind, name, snapshot, if_not_exists, retention=_retention(cursor, kind))
+
+
+def _retention(cursor: Cursor, kind: str) -> tuple[tuple[str, int], ...]:
+    """`RETAIN 7 DAYS`, and of a branch `WITH SNAPSHOT RETENTION 2 SNAPSHOTS 3 DAYS`; either may be left out."""
+    found = []
+    if cursor.accept("retain"):
+        found.append(("max_ref_age_ms", _positive(cursor) * _unit_ms(cursor)))
+    if kind == "branch" and cursor.accept("with", "snapshot", "retention"):
+        number = _positive(cursor)
+        if cursor.accept("snapshots"):
+            found.append(("min_snapshots_to_keep", number))
+            if cursor.done:
+                return tuple(found)
+            number = _positive(cursor)
+        found.append(("max_snapshot_age_ms", number * _unit_ms(cursor)))
+    return tuple(found)
+
+
+def _positive(cursor: Cursor) -> int:
+    if cursor.peek().value == "0":
+        cursor.fail("expected a number above 0")
+    return cursor.whole_number()
+
+
+_UNITS_MS = {"days": 86_400_000, "hours": 3_600_000, "minutes": 60_000}
+
+
+def _unit_ms(cursor: Cursor) -> int:
+    if not cursor.peek().is_word(*_UNITS_MS):
+        cursor.fail("expected DAYS, HOURS or MINUTES")
+    return _UNITS_MS[cursor.take().value.lower()]

@@ -139,12 +139,15 @@ class DropPartitionField(NamedTuple):
 
 
 class CreateRef(NamedTuple):
-    """A branch or a tag at a snapshot (`None`: the current one)."""
+    """A branch or a tag at a snapshot (`None`: the current one); one that is there may or must be replaced."""
 
     kind: str
     name: str
     snapshot_id: int | None = None
     if_not_exists: bool = False
+    replace: bool = False
+    must_exist: bool = False
+    retention: tuple[tuple[str, int], ...] = ()
 
 
 class DropRef(NamedTuple):

@@ -145,11 +145,32 @@ def test_a_table_that_does_not_stage_is_written(lake: Lake, name: str, rows: Row
         ("update {t}.branch_g set v = 1", "`g` is a tag"),
         ("alter table {t}.branch_b add column w int", "a branch or tag cannot be altered"),
         ("select * from {t}.snapshot_id_x", "needs a number"),
+        ("alter table {t} replace branch nope", "there is no branch `nope`"),
+        ("alter table {t} create or replace branch g", "`g` is a tag and no branch"),
+        ("alter table {t} create branch c retain 0 days", "above 0"),
+        ("alter table {t} create tag c retain 5 moons", "expected DAYS, HOURS or MINUTES"),
+        ("alter table {t} create tag c with snapshot retention 5 days", "did not expect more"),
     ],
 )
 def test_what_cannot_be_is_told_in_a_sentence(lake: Lake, shared: str, text: str, told: str) -> None:
     with pytest.raises(InvalidInput, match=told):
         lake.sql(text.format(t=shared)).collect()
+
+
+def test_refs_are_replaced_and_keep_what_is_not_said(lake: Lake, name: str, rows: Rows) -> None:
+    create(lake, name)
+    first = lake.table(name).snapshots()[-1].snapshot_id
+    lake.sql(f"insert into {name} values (7, 7)")
+    lake.sql(f"alter table {name} create or replace branch b retain 7 days with snapshot retention 2 snapshots")
+    assert rows(f"select count(*) from {name}.branch_b") == [(5,)]
+    lake.sql(f"alter table {name} replace branch b as of version {first} with snapshot retention 3 hours")
+    assert rows(f"select count(*) from {name}.branch_b") == [(4,)]
+    lake.sql(f"alter table {name} create or replace tag g as of version {first} retain 365 days")
+    refs = lake.engine.load(f"default.{name}").metadata.refs
+    held = refs["b"]
+    assert (held.max_ref_age_ms, held.min_snapshots_to_keep, held.max_snapshot_age_ms) == (604_800_000, 2, 10_800_000)
+    assert (refs["g"].snapshot_id, refs["g"].max_ref_age_ms) == (first, 31_536_000_000)
+    nothing_is_wrong(lake, name)
 
 
 @pytest.fixture(scope="module")

@@ -28,6 +28,13 @@ def create_tag(table: Table, name: str, snapshot_id: int | None = None, **retent
     return _create(table, name, "tag", snapshot_id, retention)
 
 
+def replace_ref(
+    table: Table, name: str, kind: str, snapshot_id: int | None = None, *, must_exist: bool = False, **retention: int
+) -> Table:
+    """The branch or tag is at that snapshot now; one that is there keeps the retention that is not given."""
+    return _create(table, name, kind, snapshot_id, retention, replaces="must" if must_exist else "may")
+
+
 def drop_ref(table: Table, name: str, *, kind: str, if_exists: bool = False) -> Table:
     """The branch or tag is gone; its snapshots stay until they are expired."""
     if name == MAIN_BRANCH:
@@ -132,7 +139,9 @@ def _at(table: Table, kind: str, word: str) -> Table:
     return at_snapshot(table, snapshot_as_of(table, int(word)).snapshot_id, f"the table of instant {word}")
 
 
-def _create(table: Table, name: str, kind: str, snapshot_id: int | None, retention: dict[str, int]) -> Table:
+def _create(
+    table: Table, name: str, kind: str, snapshot_id: int | None, retention: dict[str, int], replaces: str = ""
+) -> Table:
     current = table.current_snapshot()
     if snapshot_id is None:
         if current is None:
@@ -143,11 +152,25 @@ def _create(table: Table, name: str, kind: str, snapshot_id: int | None, retenti
 
     def change(newest: Table) -> Table:
         _known_snapshot(newest, snapshot_id)
-        if name in newest.metadata.refs:
-            raise InvalidInput(f"there is already a branch or tag `{name}`", place=_place(table))
-        return _commit(newest, name, SetSnapshotRefUpdate.model_validate(update))
+        kept = _replaced(newest, name, kind, replaces)
+        return _commit(newest, name, SetSnapshotRefUpdate.model_validate({**kept, **update}))
 
     return change_metadata(table, change)
+
+
+def _replaced(table: Table, name: str, kind: str, replaces: str) -> dict[str, Any]:
+    """What stays of the ref that is replaced: its retention; nothing where there is none."""
+    known = table.metadata.refs.get(name)
+    if known is None:
+        if replaces == "must":
+            raise InvalidInput(f"there is no {kind} `{name}`", place=_place(table), hint=_known(table, kind))
+        return {}
+    if not replaces:
+        raise InvalidInput(f"there is already a branch or tag `{name}`", place=_place(table))
+    if known.snapshot_ref_type.value != kind:
+        is_a = known.snapshot_ref_type.value
+        raise InvalidInput(f"`{name}` is a {is_a} and no {kind}", place=_place(table), hint="choose another name")
+    return dict(known.model_dump(by_alias=True, exclude_none=True))
 
 
 def _move(table: Table, snapshot_id: int) -> Table:

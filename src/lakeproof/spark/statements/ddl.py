@@ -16,7 +16,7 @@ from lakeproof.iceberg.pyiceberg_names import IcebergType, PrimitiveType, Table
 from lakeproof.iceberg.tables import evolution
 from lakeproof.iceberg.tables.branches import TableAt
 from lakeproof.iceberg.tables.creation import StagedTable, abandon, publish, stage_table
-from lakeproof.iceberg.tables.refs import create_branch, create_tag, drop_ref
+from lakeproof.iceberg.tables.refs import create_branch, create_tag, drop_ref, replace_ref
 from lakeproof.iceberg.tables.tables import (
     PartitionBy,
     create_namespace,
@@ -204,7 +204,7 @@ def alter(engine: Engine, altered: s.Alter, table: Table) -> None:
 
 _ALTER_HINT = (
     "known are ADD, RENAME, DROP and ALTER COLUMN, SET and UNSET TBLPROPERTIES, RENAME TO, "
-    "ADD, DROP and REPLACE PARTITION FIELD, CREATE and DROP BRANCH or TAG"
+    "ADD, DROP and REPLACE PARTITION FIELD, CREATE, REPLACE and DROP BRANCH or TAG"
 )
 
 
@@ -265,11 +265,18 @@ def _other_change(engine: Engine, table: Table, change: s.Change, name: str) -> 
             evolution.alter_properties(table, remove=names)
         case s.RenameTable(new_name):
             _rename(engine, name, new_name)
-        case s.CreateRef(kind, ref, snapshot_id, if_not_exists):
-            if not (if_not_exists and ref in table.metadata.refs):
-                (create_branch if kind == "branch" else create_tag)(table, ref, snapshot_id)
+        case s.CreateRef():
+            _make_ref(table, change)
         case s.DropRef(kind, ref, if_exists):
             drop_ref(table, ref, kind=kind, if_exists=if_exists)
+
+
+def _make_ref(table: Table, made: s.CreateRef) -> None:
+    kept = dict(made.retention)
+    if made.replace:
+        replace_ref(table, made.name, made.kind, made.snapshot_id, must_exist=made.must_exist, **kept)
+    elif not (made.if_not_exists and made.name in table.metadata.refs):
+        (create_branch if made.kind == "branch" else create_tag)(table, made.name, made.snapshot_id, **kept)
 
 
 def _rename(engine: Engine, name: str, new_name: str) -> None:
