@@ -145,7 +145,7 @@ class Plain:
         new = _each(acting, lambda one: self._new_rows(one, step))
         gone = [f"select t.{RID} {one.form} where {one.chosen}" for one in acting if one.clause.action != "insert"]
         found = [int(row[0]) for row in self.spark.sql(" union all ".join(gone)).collect()] if gone else []
-        self._refuse_ambiguous(step, forms["matched"])
+        self._refuse_ambiguous(step, forms["matched"], [each for each in new if each is not None])
         rows = self._without(found)
         for each in new:
             rows = rows.union(each) if each is not None else rows
@@ -165,15 +165,18 @@ class Plain:
             chosen = ", ".join(f"{_value(given.get(c.name, 'null'))} as {c.sql}" for c in self.columns)
         return f"select {chosen} {one.form} where {one.chosen}"
 
-    def _refuse_ambiguous(self, step: Merge, form: str) -> None:
-        """Spark's rule: a row that two source rows match is an error, unless all that can happen is that it goes."""
+    def _refuse_ambiguous(self, step: Merge, form: str, new: Sequence[DataFrame]) -> None:
+        """Spark's rule: a row that two source rows match is an error, unless all that can happen is that it goes.
+
+        Where a new value cannot be stored either, that may be told instead.
+        """
         matched = [clause for clause in step.clauses if clause.when == "matched"]
         harmless = len(matched) == 1 and matched[0].action == "delete" and matched[0].condition is None
         if not matched or harmless:
             return
         twice = self.spark.sql(f"select t.{RID} {form} group by t.{RID} having count(*) > 1").collect()
         if twice:
-            raise Refusal("MERGE_CARDINALITY_VIOLATION")
+            raise Refusal("MERGE_CARDINALITY_VIOLATION", *(one for rows in new for one in _failing(rows)))
 
     # ---- parts
 
@@ -309,6 +312,14 @@ def _each(acting: Sequence[_Acting], rows_of: Callable[[_Acting], DataFrame | No
     if errors:
         raise Refusal(*(condition for error in errors for condition in _conditions(error)))
     return made
+
+
+def _failing(rows: DataFrame) -> tuple[str, ...]:
+    try:
+        rows.collect()
+    except PySparkException as error:
+        return _conditions(error)
+    return ()
 
 
 def _conditions(error: Refusal | PySparkException) -> tuple[str, ...]:
