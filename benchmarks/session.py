@@ -16,7 +16,7 @@ from lakeproof.spark.hooks import spark_sql
 from lakeproof.spark.jvm.session import build_session
 from lakeproof.spark.lake import Lake, connect
 
-JAR = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
+JAR = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 PLAIN, OURS, ICEBERG = "plain Parquet", "Lakeproof", "Apache Iceberg"
 _PEER = {
     "spark.jars.packages": JAR,

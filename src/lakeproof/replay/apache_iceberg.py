@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from lakeproof.iceberg.tables.catalogs import BUSY_TIMEOUT_MS, CATALOG_NAME, NAMESPACE, open_catalog, warehouse_location
 from lakeproof.spark.jvm.session import build_session
 
-PACKAGES = ("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0", "org.xerial:sqlite-jdbc:3.50.3.0")
+PACKAGES = ("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0", "org.xerial:sqlite-jdbc:3.50.3.0")
 """What Spark fetches by itself: Apache Iceberg for this Spark, and the driver of SQLite."""
 
 
