@@ -46,7 +46,9 @@ def make_environment(folder: Path) -> None:
         return
     say(f"environment   {folder.name} with Python {'.'.join(map(str, sys.version_info[:3]))}")
     if uv():
-        subprocess.run([uv(), "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)], check=True)
+        subprocess.run(
+            [uv(), "venv", "--quiet", "--seed", "--clear", "--python", sys.executable, str(folder)], check=True
+        )
     else:
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
 

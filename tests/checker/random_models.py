@@ -90,7 +90,7 @@ def table(chance: random.Random, size: Size) -> Table:
     for shared in range(size.shared):
         for place in range(size.places):
             for colour in range(2):
-                outcomes = []
+                outcomes: list[tuple[int, Own, int | None, tuple[str, ...]]] = []
                 while chance.random() < size.density or (size.restless and not outcomes):
                     low = shared + 1 if size.ends else 0
                     if low >= size.shared:

@@ -223,17 +223,17 @@ def test_a_run_that_leaves_somebody_out_for_ever_does_not_count() -> None:
             id="a kind without steps",
         ),
         pytest.param(
-            lambda: check(Model("m", 0, (Process("a", 0),), (Step("s", lambda s, o: [Outcome([s], o)]),))),
+            lambda: check(Model("m", 0, (Process("a", 0),), (Step("s", lambda s, o: [Outcome([s], o)]),))),  # type: ignore[arg-type]
             "not immutable",
             id="a list in the state",
         ),
         pytest.param(
-            lambda: check(Model("m", 0, (Process("a", 0),), (Step("s", lambda s, o: None),))),
+            lambda: check(Model("m", 0, (Process("a", 0),), (Step("s", lambda s, o: None),))),  # type: ignore[arg-type,return-value]
             "yields something that is not an Outcome: 'NoneType' object is not iterable",
             id="a step that returns nothing",
         ),
         pytest.param(
-            lambda: check(Model("m", 0, (Process("a", 0),), (Step("s", lambda s, o: [(s, o)]),))),
+            lambda: check(Model("m", 0, (Process("a", 0),), (Step("s", lambda s, o: [(s, o)]),))),  # type: ignore[list-item]
             "yields something that is not an Outcome",
             id="a step that yields a pair",
         ),

@@ -143,8 +143,8 @@ def peterson(*, with_turn: bool = True) -> Model:
 
     def ask(shared: Flags, own: Peer) -> Iterator[Outcome]:
         if own.at == "out":
-            wants = tuple(True if side == own.side else want for side, want in enumerate(shared.wants))
-            yield Outcome(shared._replace(wants=wants), own._replace(at="asked"))
+            one, other = (True if side == own.side else want for side, want in enumerate(shared.wants))
+            yield Outcome(shared._replace(wants=(one, other)), own._replace(at="asked"))
 
     def give_way(shared: Flags, own: Peer) -> Iterator[Outcome]:
         if own.at == "asked":
@@ -157,8 +157,8 @@ def peterson(*, with_turn: bool = True) -> Model:
 
     def leave(shared: Flags, own: Peer) -> Iterator[Outcome]:
         if own.at == "in":
-            wants = tuple(False if side == own.side else want for side, want in enumerate(shared.wants))
-            yield Outcome(shared._replace(wants=wants), own._replace(at="out"))
+            one, other = (False if side == own.side else want for side, want in enumerate(shared.wants))
+            yield Outcome(shared._replace(wants=(one, other)), own._replace(at="out"))
 
     steps = (Step("ask", ask), Step("give way", give_way), Step("enter", enter), Step("leave", leave))
     properties = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -291,7 +291,7 @@ def a_hole_is_overlooked(patch: pytest.MonkeyPatch) -> None:
     """A5: a history that was cut looks like one that begins there."""
     right = attempt.what_became
 
-    def what_became(**known: int) -> Happened:
+    def what_became(**known: Any) -> Happened:
         found = right(**known)
         return Happened.CERTAINLY_NOT if found is Happened.CANNOT_TELL else found
 

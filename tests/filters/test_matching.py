@@ -251,7 +251,11 @@ def test_a_literal_of_another_type_excludes_no_partition(field: PartitionField, 
 
 
 def test_a_literal_of_the_columns_type_still_excludes() -> None:
-    pairs = [("int", 5, 6), ("string", "a", "b"), ("date", date(2020, 1, 6), date(2020, 1, 7))]
+    pairs: list[tuple[str, Any, Any]] = [
+        ("int", 5, 6),
+        ("string", "a", "b"),
+        ("date", date(2020, 1, 6), date(2020, 1, 7)),
+    ]
     pairs += [
         ("decimal(9, 2)", Decimal("5.00"), Decimal("7.00")),
         ("timestamptz", EIGHT_UTC, EIGHT_UTC.replace(hour=9)),

@@ -129,6 +129,7 @@ def metrics(rows: list[Row], r: random.Random) -> dict[str, Any]:
         name: {} for name in ("value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
     }
     for field in SCHEMA.fields:
+        kind: Any = field.field_type
         values = [row[field.name] for row in rows]
         known = [each for each in values if each is not None and each == each]
         if r.random() < 0.1:
@@ -141,11 +142,9 @@ def metrics(rows: list[Row], r: random.Random) -> dict[str, Any]:
         if known and r.random() < 0.9:
             order = (lambda each: each.bytes) if field.name == "uid" else None
             low, high = min(known, key=order), max(known, key=order)
-            found["lower_bounds"][field.field_id] = to_bytes(
-                field.field_type, low[:16] if field.name == "name" else low
-            )
+            found["lower_bounds"][field.field_id] = to_bytes(kind, low[:16] if field.name == "name" else low)
             if field.name != "name" or len(high) <= 16:
-                found["upper_bounds"][field.field_id] = to_bytes(field.field_type, high)
+                found["upper_bounds"][field.field_id] = to_bytes(kind, high)
     return found
 
 

@@ -84,7 +84,7 @@ def restated(table: Table, rows: list[Row], known: tuple[str, ...], **more: Any)
         partition=file.partition,
         record_count=file.record_count,
         file_size_in_bytes=file.file_size_in_bytes,
-        **{name: metrics[name] if name in known else {} for name in METRICS},
+        **{name: metrics[name] if name in known else {} for name in METRICS},  # type: ignore[arg-type]
         **more,
     )
     made.spec_id = file.spec_id
@@ -191,7 +191,7 @@ def test_a_range_apart_is_left_out_also_after_the_column_was_widened(lake: Lakeh
         assert [file["delete_files"] for file in found] == meets, wanted
         table = lake.load("t")
         with table.manage_snapshots() as manage:
-            manage.rollback_to_snapshot(table.current_snapshot().parent_snapshot_id)  # type: ignore[union-attr]
+            manage.rollback_to_snapshot(table.current_snapshot().parent_snapshot_id)  # type: ignore[union-attr,arg-type]
         table = lake.load("t")
 
 

@@ -70,7 +70,8 @@ def test_bounds(lake: Lakehouse, tmp_path: Path, kind: Any, values: pa.Array, lo
 
 def test_bounds_of_many_row_groups(lake: Lakehouse, tmp_path: Path) -> None:
     file = footer_of(lake, LongType(), pa.array([5, 6, None, None, 1, 2]), tmp_path, row_group_size=2)
-    assert (from_bytes(LongType(), file.lower_bounds[1]), from_bytes(LongType(), file.upper_bounds[1])) == (1, 6)
+    ends: tuple[Any, Any] = (from_bytes(LongType(), file.lower_bounds[1]), from_bytes(LongType(), file.upper_bounds[1]))
+    assert ends == (1, 6)
     assert (file.null_value_counts, len(file.split_offsets or [])) == ({1: 2}, 3)
 
 
@@ -132,7 +133,8 @@ def test_other_formats_need_their_row_count(lake: Lakehouse, tmp_path: Path) -> 
     (file,) = data_files_from_footers(
         table, [WrittenFile(f"file://{tmp_path}/f.orc", file_format="orc", record_count=3)]
     )
-    assert (file.file_format, file.record_count, file.lower_bounds) == (FileFormat.ORC, 3, None)
+    bounds: Any = file.lower_bounds
+    assert (file.file_format, file.record_count, bounds) == (FileFormat.ORC, 3, None)
     with pytest.raises(InvalidInput, match="row count of a file of format orc is not known"):
         data_files_from_footers(table, [WrittenFile(f"file://{tmp_path}/f.orc", file_format="orc")])
 

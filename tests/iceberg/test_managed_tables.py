@@ -3,6 +3,7 @@
 import datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lakehouse import PEOPLE, Lakehouse, files_below, insert, people, rows_of, write
@@ -231,7 +232,7 @@ KINDS = Schema(
 
 def test_counts_and_ranges_from_metadata_alone(lake: Lakehouse) -> None:
     table = lake.create(schema=KINDS, by=[PartitionBy("s")])
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"i": 3, "d": datetime.date(2020, 1, 2), "t": datetime.datetime(2020, 1, 1, 5), "m": Decimal("1.50"), "s": "a"},
         {"i": -1, "d": datetime.date(1969, 1, 2), "t": None, "m": Decimal("-2.25"), "s": "b"},
         {"i": None, "d": None, "t": None, "m": None, "s": "c"},

@@ -346,5 +346,5 @@ def test_the_manifest_of_many_new_files_rolls_at_the_target_size(lake: Lakehouse
     assert snapshot is not None
     sizes = [m.added_files_count for m in snapshot.manifests(table.io)]
     assert len(sizes) > 1
-    assert sum(sizes) == 2000
+    assert sum(size or 0 for size in sizes) == 2000
     assert plan(table).files.num_rows == 2000

@@ -44,6 +44,7 @@ def planted_errors() -> tuple[Planted, ...]:
     lines = (Path(__file__).parent / "planted_errors.tsv").read_text().splitlines()[1:]
     made = []
     for line in lines:
+        mix: Any
         name, mix, seed, step, module, old, new = line.split("\t")
         assert mix in ("all", "reads", "commands"), line
         pieces = [piece.replace("\\n", "\n") for piece in (old, new)]

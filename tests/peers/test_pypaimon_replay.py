@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,7 +91,7 @@ def changes_met(parameters: dict[str, str]) -> list[tuple[Rewrite, Bucket]]:
     """Every change that some compactor is about to commit, with the bucket that it finds, where that has no vectors."""
     tables = Tables(build(parameters), private=False, values=False)
     explore(Successors(tables, symmetric=False), Ledger(tables), Watch(Cut(None, None, False)))
-    found = {}
+    found: dict[Any, Any] = {}
     for kind, rows in enumerate(tables.rows):
         for key in rows:
             shared, own = tables.shared.values[key >> 32], tables.owns[kind].values[key & 0xFFFFFFFF]

@@ -31,7 +31,8 @@ class RowsInMemory:
     def __init__(self, scenario: Scenario, *, refuses: bool, merges: bool) -> None:
         self.scenario, self.refuses, self.merges = scenario, refuses, merges
         self.rows: list[Any] = [row for rows in scenario.rows for row in rows]
-        self.version, self.seen = 0, {}
+        self.version = 0
+        self.seen: dict[Any, Any] = {}
 
     def ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Answer one request."""

@@ -33,7 +33,7 @@ from lakeproof.search_on_spark.task import Work
 
 T = TypeVar("T")
 
-MODELS = {
+MODELS: dict[str, Callable[[], Model]] = {
     "a hand that goes round": partial(toys.clock, 12, bad=7),
     "retries for ever": toys.retry_loop,
     "retries that end": partial(toys.retry_loop, 3, limit=1),
@@ -161,7 +161,8 @@ class Listens(Here):
 
     def run(self, function: Any, tasks: int, look: Callable[[], str] = lambda: "") -> list[Any]:
         work = function.args[0]
-        self.asked[work.question.func.__name__ if isinstance(work, Work) else "ready?"] += 1
+        asked: Any = getattr(work, "question", None)
+        self.asked[asked.func.__name__ if isinstance(work, Work) else "ready?"] += 1
         return super().run(function, tasks, look)
 
 

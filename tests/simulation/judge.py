@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -159,7 +159,7 @@ class Judge:
         for entry in live:
             if entry.content is DataFileContent.POSITION_DELETES:
                 for path, position in self._read(entry.path, ("file_path", "pos")):
-                    gone.setdefault(path, set()).add(position)  # type: ignore[call-overload]
+                    gone.setdefault(path, set()).add(position)
             elif entry.content is DataFileContent.EQUALITY_DELETES:
                 equal.append((entry.number, entry.partition, {row[0] for row in self._read(entry.path, ("id",))}))
         rows = []
@@ -177,7 +177,7 @@ class Judge:
         if snapshot.manifest_list not in self._lists:
             listed = tuple(read_manifest_list(IO.new_input(snapshot.manifest_list)))
             self._lists[snapshot.manifest_list] = listed
-        found = []
+        found: list[Entry] = []
         for manifest in self._lists[snapshot.manifest_list]:
             self._need(manifest.manifest_path, f"a manifest of snapshot {snapshot.snapshot_id}")
             key = f"{manifest.manifest_path} {manifest.sequence_number}"
@@ -201,7 +201,7 @@ class Judge:
         if path not in files:
             raise Wrong("unreadable", f"{what} is gone: {_last(path)}{_by(path)}")
 
-    def _read(self, path: str, columns: tuple[str, ...]) -> list[Row]:
+    def _read(self, path: str, columns: tuple[str, ...]) -> list[Any]:
         if path not in self._rows:
             read = pq.read_table(pa.BufferReader(files[path]), columns=list(columns), use_threads=False)
             self._rows[path] = list(zip(*(read[name].to_pylist() for name in columns), strict=True))

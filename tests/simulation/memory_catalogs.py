@@ -278,7 +278,7 @@ class Server(NoopCatalog):
                 base, location = now.metadata, now.metadata_location
                 version = int(location.rpartition("/")[2].partition("-")[0])
             new = update_table_metadata(base, updates, enforce_validation=now is None, metadata_location=location)
-            return CommitTableResponse(metadata=new, metadata_location=self._stored(name, new, version + 1))
+            return CommitTableResponse(metadata=new, metadata_location=self._stored(name, new, version + 1))  # type: ignore[call-arg]
 
         return self._asked("commit", apply)  # type: ignore[no-any-return]
 

@@ -111,7 +111,7 @@ class MemoryIO(PyArrowFileIO):
 
     def __init__(self, properties: Properties = EMPTY_DICT) -> None:
         super().__init__(properties)
-        self.fs_by_scheme = lambda scheme, netloc: _Listing()  # type: ignore[assignment,return-value]
+        self.fs_by_scheme = lambda scheme, netloc: _Listing()
 
     @staticmethod
     def parse_location(location: str, properties: Properties = EMPTY_DICT) -> tuple[str, str, str]:

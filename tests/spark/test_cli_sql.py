@@ -134,7 +134,7 @@ def test_the_prompt_takes_several_lines_answers_mistakes_and_leaves(lake: Lake) 
     with typed(lake) as (keys, session, console):
         keys.send_text("select 40 +\r2 as answer;\rselec;\rexit\r")
         assert prompting.prompt(lake, session, console) == 0
-        said = console.file.getvalue()
+        said = console.file.getvalue()  # type: ignore[attr-defined]
         assert "answer" in said
         assert "42" in said
         assert "Syntax error at or near 'selec'" in said

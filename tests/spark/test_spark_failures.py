@@ -129,7 +129,7 @@ def test_sessions_that_cannot_work_are_refused() -> None:
         """A session of Spark Connect has no JVM beside it."""
 
     with pytest.raises(InvalidInput, match="Spark Connect"):
-        connect(Connect(), catalog="memory:")  # type: ignore[arg-type]
+        connect(Connect(), catalog="memory:")
 
 
 @pytest.mark.parametrize(

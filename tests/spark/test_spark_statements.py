@@ -233,5 +233,6 @@ def test_a_table_whose_metadata_cannot_be_read_can_still_be_listed_and_dropped(
 
 
 def test_ways_to_write_are_told_apart() -> None:
-    assert AppendRows() != OverwritePartitions()
+    append: Any = AppendRows()
+    assert append != OverwritePartitions()
     assert AppendRows() == AppendRows()

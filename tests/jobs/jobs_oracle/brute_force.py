@@ -7,7 +7,7 @@ the judge can say which row a commit lost, brought back or doubled.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from jobs_oracle.grammar import File, Statement, Table
@@ -72,7 +72,7 @@ class Found(NamedTuple):
 class BruteForce:
     """Runs a file from one first table."""
 
-    def __init__(self, file: File, engine: Engine, sources: dict[tuple[int, int], tuple[Values, ...]]) -> None:
+    def __init__(self, file: File, engine: Engine, sources: Mapping[tuple[int, int], tuple[Values, ...]]) -> None:
         self.file, self.engine, self.sources = file, engine, sources
         self.tables = {table.name: table for table in file.tables}
         self.order = {table.name: i for i, table in enumerate(file.tables)}

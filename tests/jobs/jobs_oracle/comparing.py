@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import NamedTuple
 
@@ -79,7 +79,7 @@ def searched(file: File, tries: int) -> tuple[Anomaly | None, First | None]:
 
 
 def on(
-    file: File, first: First, sources: dict[tuple[int, int], tuple[Values, ...]], engine: Engine | None = None
+    file: File, first: First, sources: Mapping[tuple[int, int], tuple[Values, ...]], engine: Engine | None = None
 ) -> Anomaly | None:
     """The anomaly on this first table, if there is one."""
     force = BruteForce(file, engine or Engine(file), sources)

@@ -41,7 +41,7 @@ def file(
     properties = [(f"write.{word}.mode", "merge-on-read") for word in words]
     properties += [(f"write.{word}.isolation-level", level) for word in (*words, "insert")]
     table = Table("orders", COLUMNS, partition, tuple(properties))
-    constants = {**CONSTANTS, "int": list(numbers), "string": ["a", "b"]}
+    constants: dict[str, list[Value]] = {**CONSTANTS, "int": list(numbers), "string": ["a", "b"]}
     first = tuple(("orders", (row,)) for row in rows)
     named = tuple(Job(f"job{i}", statements) for i, statements in enumerate(jobs, 1))
     return File(0, (table,), named, policy, first, constants=constants)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from decimal import Decimal
 from random import Random
+from typing import Any
 
 from jobs_oracle.grammar import (
     Bare,
@@ -69,7 +70,7 @@ class Maker:
         self.tables = tuple(self.table(name) for name in names)
         count = self.random.choice((2, 2, 2, 3))
         jobs = [Job(f"job{i}", self.statements(i)) for i in range(1, count + 1)]
-        rows = ()
+        rows: tuple[Any, ...] = ()
         if self.random.random() < 0.2:
             rows = tuple((table.name, (self.row(table),)) for table in self.tables for _ in range(2))
         policy = "iceberg-spark" if self.focus and self.random.random() < 0.8 else self.random.choice(POLICIES)
@@ -93,7 +94,7 @@ class Maker:
         level = {"undelete": "snapshot", "skew": "serializable"}.get(self.focus, level)
         levels = [(f"write.{what}.isolation-level", level) for what in ("delete", "update", "merge", "insert")]
         made = Table(name, columns, self.partition(columns), (*modes, *levels))
-        self.tables_first = made
+        self.tables_first: Table = made
         return made
 
     def partition(self, columns: tuple[Column, ...]) -> tuple[tuple[str, str, str], ...]:
@@ -238,7 +239,8 @@ class Maker:
     def merge(self, table: Table) -> Statement:
         named = self.random.random() < 0.4  # columns of the source have names of their own
         columns = tuple(Column(f"s_{c.name}" if named else c.name, c.type) for c in table.columns)
-        source_table, source = "", ()
+        source_table = ""
+        source: tuple[Any, ...] = ()
         dice = self.random.random()
         others = [one for one in self.tables if one.name != table.name]
         if others and dice < 0.5:

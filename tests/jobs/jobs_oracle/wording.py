@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from jobs_oracle.grammar import File, Statement, Table, spark
 
 
@@ -60,7 +62,7 @@ def statement_text(one: Statement) -> str:
     return f"call system.rewrite_data_files('{name}')"
 
 
-def _selected(one: Statement) -> list[object]:
+def _selected(one: Statement) -> list[Any]:
     """The selected terms; a counting SELECT has count(*) in place of its first."""
     return ["count(*)", *one.terms[1:]] if one.kind == "count" else list(one.terms)
 

@@ -52,7 +52,7 @@ def answers_409_after_committing(table: Table, then: Callable[[], None] = lambda
         then()
         raise CommitFailedException("the head is not the expected one")
 
-    table.catalog.commit_table = once  # type: ignore[method-assign]
+    table.catalog.commit_table = once  # type: ignore[method-assign,assignment]
 
 
 def found(parameters: dict[str, str], rules: str) -> set[str]:
@@ -114,7 +114,7 @@ def test_a_commit_that_was_expired_before_the_look_is_made_twice_and_loses_a_man
 
     answers_409_after_committing(table, others)
     table.append(rows(2))
-    named = {manifest.manifest_path for manifest in table.refresh().current_snapshot().manifests(table.io)}
+    named = {manifest.manifest_path for manifest in table.refresh().current_snapshot().manifests(table.io)}  # type: ignore[union-attr]
     assert len(named) == 4  # of rows 1 and 3, and two of row 2: the commit was made twice …
     with pytest.raises(FileNotFoundError):
         seen(table)  # … and the first of them was removed as a try that had failed

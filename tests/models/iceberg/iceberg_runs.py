@@ -7,7 +7,7 @@ from typing import Any
 
 from lakeproof.checker.search import check
 from lakeproof.checker.verdicts.verdict import Verdict
-from lakeproof.commit.policy import POLICIES, Policy
+from lakeproof.commit.policy import POLICIES
 from lakeproof.models.iceberg import build
 
 LAKEPROOF = POLICIES["lakeproof"]
@@ -23,9 +23,7 @@ def words(parameters: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def searched(
-    policy: Policy | str = LAKEPROOF, *, first: bool = False, reductions: Any = True, **parameters: Any
-) -> Verdict:
+def searched(policy: Any = LAKEPROOF, *, first: Any = False, reductions: Any = True, **parameters: Any) -> Verdict:
     """The verdict of the configuration, the whole space explored unless `first`."""
     chosen = POLICIES[policy] if isinstance(policy, str) else policy
     return check(build(words(parameters), chosen), first=first, reductions=reductions)

@@ -220,7 +220,7 @@ def test_a_wrong_variant_is_caught_against_anybody_too(case: Case, monkeypatch: 
         forget_everything()
         reductions = ("private",) if case.wrong.__name__ in TELLS_IDS_APART else True
         found = searched(policy, first=True, reductions=reductions, **against_anybody(case, more))
-        steps = min(p.depth for p in found.properties if p.name in READS & violated(found))
+        steps = min(p.depth or 0 for p in found.properties if p.name in READS & violated(found))
         assert CAUGHT[title_of(case)][more - ids] == f"{steps} steps"
 
 

@@ -15,7 +15,7 @@ from lakeproof.commit.change import Command
 
 ISOLATIONS = ("snapshot", "serializable")
 MODES = tuple(product(("merge-on-read", "copy-on-write"), repeat=2))
-LAYOUTS = {
+LAYOUTS: dict[str, dict[str, Any]] = {
     "one-file": {"initial": "one-file"},
     "two-files": {"initial": "two-files"},
     "partitioned": {"initial": "two-files", "partitioned": True},

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from iceberg_runs import LAKEPROOF, holds, searched
-from tools.iceberg_verdicts import refusals
+from iceberg_verdicts import refusals
 
 from in_part import in_part
 from lakeproof.checker.verdicts.verdict import Verdict

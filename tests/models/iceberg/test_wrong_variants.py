@@ -105,7 +105,9 @@ def rerun_keep_files(patch: pytest.MonkeyPatch) -> None:
     def again(writer: Any, shared: Any, own: Any, answer: Any) -> Any:
         plan = right(writer, shared, own, answer)
         kept = own.change.added_data_files
-        if plan is None or [len(f.rows) for f in kept] != [len(f.rows) for f in plan.change.added_data_files]:
+        if plan is None or [len(f.rows or ()) for f in kept] != [
+            len(f.rows or ()) for f in plan.change.added_data_files
+        ]:
             return plan  # other rows than before: even a sloppy writer would notice
         return plan._replace(change=plan.change._replace(added_data_files=kept))
 
@@ -134,7 +136,8 @@ def _prepared_once(patch: pytest.MonkeyPatch, field: str) -> None:
         answer = right(writer, shared, own)
         if "|" in own.group or not isinstance(answer, CommitWith):
             return outcome
-        return outcome._replace(own=outcome.own._replace(group=f"{own.group}|{getattr(answer, field)!r}"))
+        seen: Any = outcome.own
+        return outcome._replace(own=seen._replace(group=f"{own.group}|{getattr(answer, field)!r}"))
 
     patch.setattr(calls, "answered", answered)
     _change_step(patch, "validate", remembering)
@@ -180,7 +183,7 @@ def remap_no_walk(patch: pytest.MonkeyPatch) -> None:
     right = window.followed
 
     def followed(change: Any, memory: Any, snapshot: Any, *rest: Any) -> Any:
-        after = right(change, memory, snapshot, *rest)
+        after: Any = right(change, memory, snapshot, *rest)
         trusts = snapshot.operation is Operation.REPLACE and isinstance(after, rows.RowMemory)
         return after._replace(missed=None) if trusts else after
 
@@ -264,9 +267,10 @@ def dv_stale(patch: pytest.MonkeyPatch) -> None:
         if "|" in own.group or own.window.rows is None:
             return outcome
         mine = {path for path, _ in own.window.rows.targets}
-        vectors = tuple(file for file in shared.table.delete_files if file.positions[0][0] in mine)
+        vectors = tuple(file for file in shared.table.delete_files if file.positions and file.positions[0][0] in mine)
         change = own.change._replace(removed_delete_files=vectors)
-        return outcome._replace(own=outcome.own._replace(change=change, group="|"))
+        seen: Any = outcome.own
+        return outcome._replace(own=seen._replace(change=change, group="|"))
 
     def added(head: Any, change: Any, *rest: Any) -> Any:
         files, _ = right(head._replace(delete_files=change.removed_delete_files), change, *rest)

@@ -315,7 +315,8 @@ def write_metadata(constants: Constants, world: World, own: str) -> Iterator[Out
             delta += [("DELETE", name, -1) for name in op.removes]
             manifest = store.write("manifest", tuple(delta))
             delta_list = store.write("manifestlist", (manifest,))
-            base_name, base = store.name("manifestlist"), ()
+            base_name = store.name("manifestlist")
+            base: tuple[str, ...] = ()
             metadata = [manifest, delta_list, base_name]
             if latest:
                 entries = entries_of(store, version)

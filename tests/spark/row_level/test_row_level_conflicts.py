@@ -175,7 +175,7 @@ def test_a_conflict_that_reaches_the_user_says_which_check_why_and_what_next(lak
 
 def test_a_commit_whose_answer_is_lost_is_found_and_not_made_twice(lake: Lake, name: str) -> None:
     create(lake, name)
-    lost = []
+    lost: list[Any] = []
 
     def hook(phase: str) -> None:
         if phase == SWAPPED and not lost:
