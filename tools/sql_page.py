@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 from lakeproof.iceberg.tables.metadata_views import VIEWS
-from lakeproof.spark.statements.procedures import PROCEDURES, Procedure
+from lakeproof.spark.procedures.all_procedures import PROCEDURES
+from lakeproof.spark.procedures.calling import Procedure
 
 PATH = "docs/reference/sql.md"
 
@@ -60,6 +61,8 @@ A branch is written and read by its name: `t.branch_b` stands for the table in e
 queries. A commit on a branch is checked against what others committed on that branch, and on no other. Writes are staged
 where the table has `write.wap.enabled` set to true: with `spark.wap.branch` the session reads and writes that branch, which
 begins at main's head if it is not there; with `spark.wap.id` each snapshot waits under that id, and no branch moves.
+`call system.fast_forward` brings a branch to main, `publish_changes` and `cherrypick_snapshot` a snapshot: as itself where
+main is what it stands on, else as a new snapshot if it only added rows, or replaced partitions that nobody has changed.
 
 ## Queries
 

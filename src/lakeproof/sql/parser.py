@@ -189,7 +189,8 @@ def _call(cursor: Cursor) -> Statement:
         if not cursor.accept_mark(",") and cursor.peek().value != ")":
             cursor.fail("expected `,` or `)`")
     cursor.expect_end()
-    return ProcedureCall(procedure.removeprefix("lakeproof.").removeprefix("system."), cursor.text, tuple(arguments))
+    bare = procedure.removeprefix("lakeproof.").removeprefix("spark_catalog.").removeprefix("system.")
+    return ProcedureCall(bare, cursor.text, tuple(arguments))
 
 
 def _argument(cursor: Cursor) -> Argument:

@@ -11,10 +11,12 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot, SnapshotSummaryCollector, Summary
 
-from lakeproof.commit import Policy, TableChange
+from lakeproof.commit import Command, Policy, TableChange
 from lakeproof.filters import worded
 
 COMMAND_ID, RETRIES = "lakeproof.command-id", "lakeproof.retries"
+MADE_BY, CONFLICT_FILTER = "lakeproof.command", "lakeproof.conflict-filter"
+REPLACE_PARTITIONS = "replace-partitions"  # Iceberg's own word for a dynamic overwrite
 LONGEST_FILTER = 4_000
 
 TOTALS = {
@@ -56,12 +58,13 @@ def record_of(change: TableChange, policy: Policy, reruns: int) -> dict[str, str
     """What the snapshot's summary says, so that the table can be audited."""
     record = {
         COMMAND_ID: change.command_id,
-        "lakeproof.command": str(change.command),
+        MADE_BY: str(change.command),
         "lakeproof.read-snapshot-id": "" if change.scan_snapshot is None else str(change.scan_snapshot),
         "lakeproof.isolation": str(change.isolation),
         "lakeproof.policy": policy.name,
-        "lakeproof.conflict-filter": _cut(worded(change.conflict_filter)),
+        CONFLICT_FILTER: _cut(worded(change.conflict_filter)),
         "lakeproof.reruns": str(reruns) if reruns else "",
+        REPLACE_PARTITIONS: "true" if change.command is Command.OVERWRITE_PARTITIONS else "",
     }
     return {key: value for key, value in record.items() if value}
 

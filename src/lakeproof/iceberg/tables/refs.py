@@ -53,33 +53,33 @@ def drop_ref(table: Table, name: str, *, kind: str, if_exists: bool = False) -> 
 
 def set_current_snapshot(table: Table, snapshot_id: int) -> Table:
     """`main` is at that snapshot, whichever it is."""
-    return change_metadata(table, lambda newest: _move(newest, snapshot_id))
+    return change_metadata(table, lambda newest: move_branch(newest, snapshot_id))
 
 
 def rollback_to_snapshot(table: Table, snapshot_id: int) -> Table:
     """`main` is back at one of its own ancestors."""
 
     def change(newest: Table) -> Table:
-        _known_snapshot(newest, snapshot_id)
+        known_snapshot(newest, snapshot_id)
         if snapshot_id not in {snapshot.snapshot_id for snapshot in ancestors(newest)}:
             raise InvalidInput(
                 f"snapshot {snapshot_id} is not an ancestor of the current one",
                 place=_place(table),
                 hint="set_current_snapshot moves to any snapshot",
             )
-        return _move(newest, snapshot_id)
+        return move_branch(newest, snapshot_id)
 
     return change_metadata(table, change)
 
 
 def rollback_to_timestamp(table: Table, timestamp_ms: int) -> Table:
     """`main` is back at the newest of its ancestors at or before the instant."""
-    return change_metadata(table, lambda newest: _move(newest, snapshot_as_of(newest, timestamp_ms).snapshot_id))
+    return change_metadata(table, lambda newest: move_branch(newest, snapshot_as_of(newest, timestamp_ms).snapshot_id))
 
 
 def ancestors(table: Table, snapshot_id: int | None = None) -> list[Snapshot]:
     """The snapshot (`None`: the current one) and its ancestors, newest first."""
-    start = table.current_snapshot() if snapshot_id is None else table.snapshot_by_id(snapshot_id)
+    start = table.current_snapshot() if snapshot_id is None else known_snapshot(table, snapshot_id)
     return list(ancestors_of(start, table.metadata))
 
 
@@ -134,7 +134,7 @@ def _at(table: Table, kind: str, word: str) -> Table:
     if not word.isdigit():
         raise InvalidInput(f"`{kind}_{word}` needs a number", place=_place(table))
     if kind == "snapshot_id":
-        _known_snapshot(table, int(word))
+        known_snapshot(table, int(word))
         return at_snapshot(table, int(word), f"snapshot {word}")
     return at_snapshot(table, snapshot_as_of(table, int(word)).snapshot_id, f"the table of instant {word}")
 
@@ -151,7 +151,7 @@ def _create(
     update = {"ref-name": name, "type": kind, "snapshot-id": snapshot_id, **fields}
 
     def change(newest: Table) -> Table:
-        _known_snapshot(newest, snapshot_id)
+        known_snapshot(newest, snapshot_id)
         kept = _replaced(newest, name, kind, replaces)
         return _commit(newest, name, SetSnapshotRefUpdate.model_validate({**kept, **update}))
 
@@ -173,12 +173,13 @@ def _replaced(table: Table, name: str, kind: str, replaces: str) -> dict[str, An
     return dict(known.model_dump(by_alias=True, exclude_none=True))
 
 
-def _move(table: Table, snapshot_id: int) -> Table:
-    _known_snapshot(table, snapshot_id)
-    ref = table.metadata.refs.get(MAIN_BRANCH)
+def move_branch(table: Table, snapshot_id: int, branch: str = MAIN_BRANCH) -> Table:
+    """The branch is at that snapshot, if it stood in this metadata where it stands now; its retention stays."""
+    known_snapshot(table, snapshot_id)
+    ref = table.metadata.refs.get(branch)
     kept = ref.model_dump(by_alias=True, exclude_none=True) if ref is not None else {"type": "branch"}
-    update = {**kept, "ref-name": MAIN_BRANCH, "snapshot-id": snapshot_id}
-    return _commit(table, MAIN_BRANCH, SetSnapshotRefUpdate.model_validate(update))
+    update = {**kept, "ref-name": branch, "snapshot-id": snapshot_id}
+    return _commit(table, branch, SetSnapshotRefUpdate.model_validate(update))
 
 
 def _commit(table: Table, name: str, update: Any) -> Table:
@@ -188,11 +189,14 @@ def _commit(table: Table, name: str, update: Any) -> Table:
     return commit_updates(table, [stands], [update])
 
 
-def _known_snapshot(table: Table, snapshot_id: int) -> None:
-    if table.snapshot_by_id(snapshot_id) is None:
+def known_snapshot(table: Table, snapshot_id: int) -> Snapshot:
+    """The snapshot of that id; an `InvalidInput` where there is none."""
+    found = table.snapshot_by_id(snapshot_id)
+    if found is None:
         raise InvalidInput(
             f"there is no snapshot {snapshot_id}", place=_place(table), hint="see the table's `$snapshots`"
         )
+    return found
 
 
 def _known(table: Table, kind: str) -> str:

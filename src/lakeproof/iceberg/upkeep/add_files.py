@@ -6,7 +6,7 @@ else from their footers when every row has one value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -46,24 +46,36 @@ NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 
 def add_files(
-    table: Table, paths: Iterable[str], options: CommitOptions = DEFAULTS, *, time_zone: str = "UTC"
+    table: Table,
+    paths: Iterable[str],
+    options: CommitOptions = DEFAULTS,
+    *,
+    time_zone: str = "UTC",
+    partitions: Mapping[str, str] | None = None,
+    check_duplicates: bool = True,
 ) -> Committed:
     """One snapshot that adopts the Parquet files at these paths; a folder means every Parquet file below it.
 
-    `time_zone` is the one in which a folder's name tells an instant.
+    `time_zone` is the one in which a folder's name tells an instant. `partitions`: only files whose folders say so.
+    Files that the table holds already are refused; without `check_duplicates` their rows would be there twice.
     """
     place = f"table {'.'.join(table.name())}"
     with translate_errors(place):
         found = sorted({path for given in paths for path in _files_at(table, given)})
+    found = [path for path in found if _lies_in(path, partitions or {})]
     if not found:
         raise InvalidInput("there is no Parquet file to adopt", place=place)
-    live = set(plan(table).files["path"].to_pylist()) & set(found)
+    live = set(plan(table).files["path"].to_pylist()) & set(found) if check_duplicates else set()
     if live:
         raise InvalidInput(f"{len(live)} of the files are in the table already", place=min(live))
     files = _adopted(table, found, time_zone)
     if NAME_MAPPING not in table.properties:
         table = alter_properties(table, {NAME_MAPPING: table.schema().name_mapping.model_dump_json()})
     return append(table, files, options)
+
+
+def _lies_in(path: str, partitions: Mapping[str, str]) -> bool:
+    return all(_folder_value(path, column) == value for column, value in partitions.items())
 
 
 def _files_at(table: Table, given: str) -> Iterator[str]:

@@ -16,6 +16,8 @@ from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 from pyiceberg.table.update import (
     AssertRefSnapshotId,
+    RemovePartitionSpecsUpdate,
+    RemoveSchemasUpdate,
     RemoveSnapshotRefUpdate,
     RemoveSnapshotsUpdate,
     TableUpdate,
@@ -29,13 +31,16 @@ from lakeproof.iceberg.committing.retrying import change_metadata, commit_update
 from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache, shared_cache
-from lakeproof.iceberg.upkeep.reachable import manifests_by_path, mappings_of, paths_in
+from lakeproof.iceberg.upkeep.reachable import delete_files_in, manifests_by_path, mappings_of, paths_in
 
 FIVE_DAYS_MS = 5 * 24 * 3_600_000
 
 
 class Expired(NamedTuple):
-    """What an expiry removed (or, as a dry run, would remove), and the table after it."""
+    """What an expiry removed (or, as a dry run, would remove), and the table after it.
+
+    `position_deletes` and `equality_deletes` say which of the content files are delete files.
+    """
 
     table: Table
     snapshots: tuple[int, ...] = ()
@@ -44,6 +49,11 @@ class Expired(NamedTuple):
     manifests: tuple[str, ...] = ()
     manifest_lists: tuple[str, ...] = ()
     mappings: tuple[str, ...] = ()
+    position_deletes: tuple[str, ...] = ()
+    equality_deletes: tuple[str, ...] = ()
+    statistics: tuple[str, ...] = ()
+    schemas: tuple[int, ...] = ()
+    specs: tuple[int, ...] = ()
 
 
 def expire_snapshots(
@@ -52,12 +62,14 @@ def expire_snapshots(
     older_than_ms: int | None = None,
     retain_last: int | None = None,
     snapshot_ids: Iterable[int] = (),
+    clean_metadata: bool = False,
     dry_run: bool = False,
     cache: ManifestCache | None = None,
 ) -> Expired:
     """Expire the snapshots before `older_than_ms` but the last `retain_last` of each branch, or these ids.
 
     What a branch or tag points to stays. Without arguments the table's `history.expire.*` properties decide.
+    `clean_metadata`: schemas and partition specs that no snapshot left uses go too.
     """
     place = f"table {'.'.join(table.name())}"
     if retain_last is not None and retain_last < 1:
@@ -68,15 +80,30 @@ def expire_snapshots(
     def change(newest: Table) -> Expired:
         with _unless_moved(newest):
             found = _to_expire(newest, older_than_ms, retain_last, chosen, cached)
-            if dry_run or not (found.snapshots or found.refs):
+            if clean_metadata:
+                found = _with_unused(newest, found)
+            if dry_run or not (found.snapshots or found.refs or found.schemas or found.specs):
                 return found
             return found._replace(table=_commit(newest, found))
 
     done = change_metadata(table, change)
     if not dry_run and table.properties.get("gc.enabled", "true").lower() == "true":
         _refuse_lost_refs(done)
-        remove_files(table, (*done.content_files, *done.manifests, *done.manifest_lists, *done.mappings))
+        others = (*done.manifest_lists, *done.mappings, *done.statistics)
+        remove_files(table, (*done.content_files, *done.manifests, *others))
     return done
+
+
+def _with_unused(table: Table, found: Expired) -> Expired:
+    """Also the schemas and specs that neither the table nor a snapshot that stays needs."""
+    metadata = table.metadata
+    kept = [each for each in metadata.snapshots if each.snapshot_id not in found.snapshots]
+    schemas = {metadata.current_schema_id, *(each.schema_id for each in kept)}
+    specs = {metadata.default_spec_id, *(m.partition_spec_id for m in manifests_by_path(table, kept).values())}
+    return found._replace(
+        schemas=tuple(each.schema_id for each in metadata.schemas if each.schema_id not in schemas),
+        specs=tuple(each.spec_id for each in metadata.partition_specs if each.spec_id not in specs),
+    )
 
 
 @contextmanager
@@ -154,10 +181,21 @@ def _files(table: Table, expired: list[Snapshot], retained: list[Snapshot], cach
     gone = {path: m for path, m in manifests_by_path(table, expired).items() if path not in kept}
     candidates = paths_in(table, gone.values(), cache, live_only=False)
     needed = paths_in(table, kept.values(), cache, live_only=True) if candidates else frozenset()
+    files = only_theirs(candidates, needed)
+    positions, values = delete_files_in(table, gone.values(), cache)
+    ids = {each.snapshot_id for each in expired}
+    described = [*table.metadata.statistics, *table.metadata.partition_statistics]
+    theirs, others = (
+        frozenset(each.statistics_path for each in described if (each.snapshot_id in ids) is old)
+        for old in (True, False)
+    )
     return Expired(
         table=table,
         snapshots=tuple(each.snapshot_id for each in expired),
-        content_files=only_theirs(candidates, needed),
+        content_files=files,
+        position_deletes=tuple(path for path in files if path in positions),
+        equality_deletes=tuple(path for path in files if path in values),
+        statistics=only_theirs(theirs, others),
         manifests=tuple(sorted(gone)),
         manifest_lists=tuple(sorted(each.manifest_list for each in expired)),
         mappings=only_theirs(mappings_of(expired), mappings_of(retained)),
@@ -185,6 +223,10 @@ def _commit(table: Table, found: Expired) -> Table:
     updates: list[TableUpdate] = [RemoveSnapshotRefUpdate.model_validate({"ref-name": name}) for name in found.refs]
     if found.snapshots:
         updates.append(RemoveSnapshotsUpdate.model_validate({"snapshot-ids": list(found.snapshots)}))
+    if found.schemas:
+        updates.append(RemoveSchemasUpdate.model_validate({"schema-ids": list(found.schemas)}))
+    if found.specs:
+        updates.append(RemovePartitionSpecsUpdate.model_validate({"spec-ids": list(found.specs)}))
     # Every ref must stand where it stood: a writer may have branched off a snapshot that we are about to remove.
     heads = _heads(table.metadata)
     stand = [AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": at}) for name, at in heads.items()]

@@ -42,6 +42,7 @@ def remove_orphan_files(
     table: Table,
     *,
     older_than_ms: int | None = None,
+    location: str | None = None,
     dry_run: bool = False,
     allow_young: bool = False,
     cache: ManifestCache | None = None,
@@ -49,6 +50,7 @@ def remove_orphan_files(
     """Remove the files that no snapshot needs and that are older than an instant (by default three days ago).
 
     A writer at work has files that no snapshot names yet: an instant within the last day needs `allow_young`.
+    `location`: only below that folder, which must lie in the table's own.
     """
     place = f"table {'.'.join(table.name())}"
     now = time.time_ns() // 1_000_000
@@ -59,10 +61,33 @@ def remove_orphan_files(
             place=place,
             hint="choose an older instant, or look first with dry_run",
         )
+    below = None if location is None else _own_folder(table, location)
     listed = _read_again(table, lambda newest: _unneeded(newest, cut, cache or shared_cache()))
+    if below is not None:
+        listed = tuple(path for path in listed if f"{_bare(path)}/".startswith(below))
     if not dry_run:
         remove_files(table, listed)
     return Orphans(listed, removed=not dry_run)
+
+
+def _own_folder(table: Table, location: str) -> str:
+    """The folder as paths are compared; one that is not the table's would hold files of others."""
+    below = f"{_bare(location).rstrip('/')}/"
+    own = [f"{_bare(folder)}/" for folder in (table.location().rstrip("/"), *_folders(table))]
+    if not any(below.startswith(folder) for folder in own):
+        raise InvalidInput(
+            "the folder is not the table's", place=location, hint=f"give {table.location()} or a folder below it"
+        )
+    return below
+
+
+def _folders(table: Table) -> list[str]:
+    """Where the table's files lie."""
+    folders = {
+        table.properties.get("write.data.path", f"{table.location()}/data"),
+        table.properties.get("write.metadata.path", f"{table.location()}/metadata"),
+    }
+    return sorted(each.rstrip("/") for each in folders)
 
 
 def _read_again(table: Table, read: Callable[[Table], tuple[str, ...]]) -> tuple[str, ...]:
@@ -133,11 +158,7 @@ def _listed(table: Table) -> Iterator[tuple[str, int]]:
         raise InvalidInput(
             "the files of this FileIO cannot be listed", hint="set py-io-impl to PyIceberg's PyArrowFileIO"
         )
-    folders = {
-        table.properties.get("write.data.path", f"{table.location()}/data"),
-        table.properties.get("write.metadata.path", f"{table.location()}/metadata"),
-    }
-    for folder in sorted(each.rstrip("/") for each in folders):
+    for folder in _folders(table):
         yield from files_below(io, folder)
 
 

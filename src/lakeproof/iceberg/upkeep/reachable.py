@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyiceberg.manifest import ManifestFile
+from pyiceberg.manifest import DataFileContent, ManifestContent, ManifestFile
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
@@ -44,6 +44,19 @@ def paths_in(
         rows = np.flatnonzero(mask & segment.live if live_only else mask)
         found.update(segment.column("path").take(pa.array(rows)).to_pylist())
     return frozenset(found)
+
+
+def delete_files_in(
+    table: Table, manifests: Iterable[ManifestFile], cache: ManifestCache
+) -> tuple[frozenset[str], frozenset[str]]:
+    """The position delete files (vectors too) and the equality delete files that these manifests name."""
+    found: tuple[set[str], set[str]] = (set(), set())
+    for segment, spans in cache.load(table.io, [m for m in manifests if m.content == ManifestContent.DELETES]):
+        by_value = segment.numpy("content") == DataFileContent.EQUALITY_DELETES
+        mask = rows_of_spans(segment, spans)
+        for paths, rows in zip(found, (mask & ~by_value, mask & by_value), strict=True):
+            paths.update(segment.column("path").take(pa.array(np.flatnonzero(rows))).to_pylist())
+    return frozenset(found[0]), frozenset(found[1])
 
 
 def mappings_of(snapshots: Iterable[Snapshot]) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -10,15 +11,19 @@ import numpy as np
 
 from lakeproof.commit import Command, RunAgain, TableChange
 from lakeproof.commit.planning import Run, run_until_done
+from lakeproof.errors import InvalidInput
+from lakeproof.filters import Expression, columns_of, may_match_file
 from lakeproof.format import DeleteFile
 from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED, Committed
 from lakeproof.iceberg.committing.physical import NewFiles
 from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.committing.table_commits import commit_change
+from lakeproof.iceberg.committing.values import shape_of
 from lakeproof.iceberg.pyiceberg_names import DataFile as IcebergFile
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.delete_files import read_positions, write_position_deletes
 from lakeproof.iceberg.reading.planning import ScanPlan
+from lakeproof.spark.compaction.plan import condition
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.row_level.prepared import delete_value, unite_positions
 from lakeproof.spark.row_level.rerun import note_rerun, require_writable, reruns_left
@@ -45,13 +50,35 @@ class _Old(NamedTuple):
     data_files: tuple[str, ...]
 
 
-def rewrite_position_delete_files(engine: Engine, name: str, *, rewrite_all: bool = False) -> DeletesRewritten:
-    """The table `name` with as few position delete files as it needs; no row comes or goes."""
+OPTIONS = ("rewrite-all", "min-input-files", "max-concurrent-file-group-rewrites")
+"""What a call may be told. The others are about sizes: here a data file has one delete file, however large."""
+
+
+def rewrite_position_delete_files(
+    engine: Engine, name: str, where: str | None = None, options: Mapping[str, str] | None = None
+) -> DeletesRewritten:
+    """The table `name` with as few position delete files as it needs; no row comes or goes.
+
+    `where`: only delete files that reach a data file which may hold such rows.
+    """
+    told = options or {}
+    if unknown := sorted(set(told) - set(OPTIONS)):
+        raise InvalidInput(f"there is no option `{unknown[0]}`", hint=f"known are {', '.join(OPTIONS)}")
+    for option, text in told.items():
+        is_flag = option == "rewrite-all"
+        if not (text in ("true", "false") if is_flag else text.isdigit()):
+            hint = "true or false" if is_flag else "a whole number"
+            raise InvalidInput(f"option `{option}` cannot be {text!r}", hint=hint)
+    rewrite_all, least = told.get("rewrite-all") == "true", int(told.get("min-input-files", 1))
 
     def once(run: Run) -> DeletesRewritten | RunAgain:
         table = engine.load(name)
         require_writable(table)
+        chosen = condition(engine, table, where)
         old = to_rewrite(head_source(engine, table).planned(), rewrite_all=rewrite_all)
+        if where is not None:
+            old = _reaching(engine, table, old, chosen)
+        old = old if rewrite_all or len(old) >= least else []
         engine.watch.on_phase(SCANNED)
         if not old:
             return DeletesRewritten()
@@ -64,6 +91,12 @@ def rewrite_position_delete_files(engine: Engine, name: str, *, rewrite_all: boo
         return DeletesRewritten(len(old), len(new), sum(one.bytes for one in old), sizes)
 
     return run_until_done(once, partial(note_rerun, engine, f"REWRITE of delete files of {name}"))[0]
+
+
+def _reaching(engine: Engine, table: Table, old: list[_Old], chosen: Expression) -> list[_Old]:
+    homes, shape = homes_of(engine, table, columns=columns_of(chosen)), shape_of(table)
+    kept = {path for path, home in homes.items() if may_match_file(chosen, home.file, shape)}
+    return [one for one in old if kept & set(one.data_files)]
 
 
 def to_rewrite(planned: ScanPlan, *, rewrite_all: bool) -> list[_Old]:

@@ -20,6 +20,7 @@ from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.failures import translate_spark_errors
 from lakeproof.spark.names_in_force import names_mean
+from lakeproof.spark.procedures.all_procedures import call_procedure
 from lakeproof.spark.reading.cached_frames import follow_tables
 from lakeproof.spark.reading.explaining import explain_query
 from lakeproof.spark.reading.metadata_answers import answer_from_metadata
@@ -39,7 +40,6 @@ from lakeproof.spark.statements.names import (
     refuse_unsupported,
 )
 from lakeproof.spark.statements.options import refuse_options_in
-from lakeproof.spark.statements.procedures import run_procedure
 from lakeproof.spark.statements.table_options import lowered
 from lakeproof.sql import parse_statement
 from lakeproof.sql import statements as s
@@ -146,7 +146,7 @@ class StatementRunner:
                 refuse_managed_path(self.engine, path)
                 return self.spark_sql(text)
             case s.ProcedureCall():
-                return run_procedure(self.engine, statement)
+                return call_procedure(self.engine, statement)
             case s.Explain(mode, inner, text):
                 return self._explain(mode, inner, text)
             case s.ExecuteImmediate():

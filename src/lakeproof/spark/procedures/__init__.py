@@ -1,0 +1,1 @@
+"""CALL system.…: procedures on managed tables."""
