@@ -141,6 +141,19 @@ def test_the_prompt_takes_several_lines_answers_mistakes_and_leaves(lake: Lake) 
         assert session.history.get_strings()[0] == "select 40 +\n2 as answer;"
 
 
+def test_the_prompt_tells_nulls_apart_aligns_numbers_and_helps(lake: Lake, name: str) -> None:
+    with typed(lake) as (keys, session, console):
+        keys.send_text(f"create table {name} (id int, s string) using iceberg;\rhelp\r")
+        keys.send_text(f"insert into {name} values (1, ''), (200, null);\rselect * from {name} order by id;\rexit\r")
+        assert prompting.prompt(lake, session, console) == 0
+        said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "call system.rewrite_data_files" in said
+    assert said.count("done, ") == 2  # the table, and the two rows
+    assert "│   1 │      │" in said
+    assert "│ 200 │ NULL │" in said
+    assert "2 rows, " in said
+
+
 def test_the_prompt_completes_tables_and_their_columns(lake: Lake, name: str) -> None:
     lake.sql(f"create table {name}_long (number int, word string) using iceberg")
     completer = prompting.NameCompleter(lake)

@@ -19,6 +19,7 @@ from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from lakeproof.errors import LakeproofError
 from lakeproof.iceberg.tables.tables import list_namespaces, list_tables
@@ -33,7 +34,15 @@ KEYWORDS = tuple(
 )
 SHOWN_ROWS = 200
 WORDS_OF_EXIT = ("exit", "quit", "\\q")
-HELP = "End a statement with `;`. Ctrl-C cancels a running one, Ctrl-D leaves. `exit` leaves too."
+WORDS_OF_HELP = ("help", "\\h", "?")
+HELP = "End a statement with `;`. Ctrl-C cancels a running one, Ctrl-D leaves. `help` tells more, `exit` leaves too."
+MORE_HELP = """show tables;                                    the tables of this namespace
+describe table extended t;                      columns, partitions, properties of one
+select * from t version as of 123;              the rows of an older snapshot
+select * from `t$snapshots`;                    the snapshots of a table
+explain select * from t where id = 1;           what a query asks of the table, and which files it reads
+call system.rewrite_data_files('t');            compaction; other procedures stand in docs/reference/sql.md
+Tab completes tables, columns and keywords."""
 
 
 def prompt(lake: Lake, session: PromptSession[str] | None = None, console: Console | None = None) -> int:
@@ -52,6 +61,9 @@ def prompt(lake: Lake, session: PromptSession[str] | None = None, console: Conso
             return 0
         if text.strip().rstrip(";").lower() in WORDS_OF_EXIT:
             return 0
+        if text.strip().rstrip(";").lower() in WORDS_OF_HELP:
+            console.print(MORE_HELP, markup=False, highlight=False)
+            continue
         answer_input(lake, text, console)
 
 
@@ -65,9 +77,17 @@ def answer_input(lake: Lake, text: str, console: Console) -> None:
                 console.print("cancelled", style="yellow")
                 return
             draw_result(console, result)
-            console.print(f"{len(result.rows)} rows, {time.monotonic() - started:.1f} s", style="dim")
+            console.print(f"{_told(result)}, {time.monotonic() - started:.1f} s", style="dim")
     except LakeproofError as error:
         console.print(f"{type(error).__name__}: {error}", style="red", markup=False, highlight=False)
+
+
+def _told(result: Result) -> str:
+    """How many rows there were to see; a command has none, and is just done."""
+    if not result.columns:
+        return "done"
+    count = len(result.rows)
+    return f"more than {count} rows" if result.cut else f"{count} row{'' if count == 1 else 's'}"
 
 
 def draw_result(out: Console, result: Result) -> None:
@@ -78,18 +98,23 @@ def draw_result(out: Console, result: Result) -> None:
         for row in result.rows:
             out.print(row[0], markup=False, highlight=False, soft_wrap=True)
         return
-    table = Table(*result.columns)
+    table = Table()
+    for name, is_number in zip(result.columns, result.numbers, strict=True):
+        table.add_column(Text(name), justify="right" if is_number else "left")
     for row in result.rows:
-        table.add_row(*["" if value is None else _cell(value) for value in row])
+        table.add_row(*map(_cell, row))
     out.print(table)
     if result.cut:
         out.print(f"… more than {SHOWN_ROWS} rows; --json prints all", style="dim")
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any) -> Text:
+    """A value as it is read best; a null is told apart from an empty string and from the word."""
+    if value is None:
+        return Text("NULL", style="dim italic")
     if isinstance(value, bool):
-        return str(value).lower()
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value).replace("[", "\\[")
+        return Text(str(value).lower())
+    return Text(json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value))
 
 
 def new_session(lake: Lake, history: History, **more: Any) -> PromptSession[str]:
@@ -99,7 +124,7 @@ def new_session(lake: Lake, history: History, **more: Any) -> PromptSession[str]
     @keys.add("enter")
     def _(event: KeyPressEvent) -> None:
         text = event.current_buffer.text.strip()
-        if not text or text.endswith(";") or text.lower() in WORDS_OF_EXIT:
+        if not text or text.endswith(";") or text.lower() in (*WORDS_OF_EXIT, *WORDS_OF_HELP):
             event.current_buffer.validate_and_handle()
         else:
             event.current_buffer.insert_text("\n")

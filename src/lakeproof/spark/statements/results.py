@@ -18,11 +18,12 @@ from lakeproof.spark.lake import Lake
 
 
 class Result(NamedTuple):
-    """What a statement gave: columns, rows as JSON values, and how many more there are than shown."""
+    """What a statement gave: columns, rows as JSON values, whether there are more, and which columns are numbers."""
 
     columns: tuple[str, ...]
     rows: list[list[Any]]
     cut: bool = False
+    numbers: tuple[bool, ...] = ()
 
 
 def run_for_result(lake: Lake, text: str, *, at_most: int | None = None) -> Result:
@@ -34,7 +35,8 @@ def run_for_result(lake: Lake, text: str, *, at_most: int | None = None) -> Resu
     limited = worded if at_most is None else worded.limit(at_most + 1)
     found = [[json_value(value) for value in row] for row in lake.collect(limited)]
     cut = at_most is not None and len(found) > at_most
-    return Result(tuple(rows.columns), found[:at_most] if cut else found, cut)
+    numbers = tuple(isinstance(field.dataType, spark.NumericType) for field in rows.schema.fields)
+    return Result(tuple(rows.columns), found[:at_most] if cut else found, cut, numbers)
 
 
 def _fields(rows: DataFrame) -> Iterable[tuple[str, spark.DataType]]:
