@@ -282,7 +282,7 @@ def test_what_a_writer_will_ask_is_no_answer_yet_and_a_list_of_checks_is_told_on
     after = {"w": {"at": 1, "validation": "passed: a, b"}}
     passed = moments_of(_trace({"w": {"at": 1}}, after, label="a, b"))["moments"][1]
     assert [check["check"] for check in passed["checks"]] == ["a", "b"]
-    assert (passed["news"], passed["label"]) == ([], "")
+    assert (passed["news"], passed["label"]) == ([], "2 checks, passed")
     refused = moments_of(_trace({"w": {}}, {"w": {"validation": "refused by a"}}))["moments"][1]
     assert [(check["check"], check["answer"]) for check in refused["checks"]] == [("a", "refused")]
 

@@ -88,7 +88,7 @@ def moments_of(trace: Trace) -> TraceMoments:
         moment["checks"] = _validation(step, before, moment, checks, trace.actors)
         if moment["checks"]:  # told apart from what else is new
             moment["news"] = [item for item in moment["news"] if item["what"] not in CHECKED]
-            moment["label"] = "" if moment["label"] == _names(moment["checks"]) else moment["label"]
+            moment["label"] = _counted(moment["label"], moment["checks"])
         moments.append(moment)
         before = step.state
     before = trace.initial
@@ -240,8 +240,13 @@ def _checks(own: dict[str, Any], was: dict[str, Any], marks: tuple[str, ...]) ->
     return [_check(name.strip(), answer) for name in names.split(",") if name.strip()] or refused
 
 
-def _names(checks: list[Check]) -> str:
-    return ", ".join(check["check"] for check in checks)
+def _counted(label: str, checks: list[Check]) -> str:
+    """A label that lists the checks gives their number instead: their names and answers stand beside the step."""
+    asked = [check for check in checks if check["answer"] != "not asked"]
+    if not asked or not {check["check"] for check in asked} <= set(label.split(", ")):
+        return label
+    answer = "refused" if any(check["answer"] == "refused" for check in asked) else "passed"
+    return f"{len(asked)} check{'' if len(asked) == 1 else 's'}, {answer}"
 
 
 def _check(check: str, answer: str, because: str = "", tone: str = "") -> Check:

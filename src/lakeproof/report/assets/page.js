@@ -63,7 +63,7 @@
     const loop = trace.loop && trace.loop.length && step.number >= trace.loop[0];
     const what = make("span", { class: "what" },
       start ? null : make("span", { class: "who" }, step.actor + " "),
-      make("strong", {}, step.title), step.label ? make("small", {}, breakable(inShort(step.label))) : null, badges(step),
+      make("strong", {}, step.title), step.label ? make("small", {}, breakable(step.label)) : null, badges(step),
       step.news.length ? make("small", { class: "print-only" }, step.news.map(newsInWords).join(" · ")) : null);
     const button = make("button", {
       type: "button", class: start ? "step start" : "step", id: `row-${step.number}`, tabindex: -1,
@@ -75,8 +75,6 @@
     const stuck = trace.loop && !trace.loop.length && step.number === end() ? make("p", { class: "loop-note" }, "from here on nobody moves any more") : null;
     return make("li", { class: loop ? "loop" : null }, notes, button, last, stuck);
   }
-  // A list of checks is counted: their names stand beside the step.
-  const inShort = (label) => (/^[a-z]+_[a-z_]+(, [a-z_]+)+$/.test(label) ? `${label.split(", ").length} checks` : label);
   // Who is between its start and its end at this step: bars side by side are commands that overlap in time.
   function busyAt(number) {
     return trace.actors.map((name, lane) => {
