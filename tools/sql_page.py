@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+from lakeproof.iceberg.metadata_tables.metadata_tables import METADATA_TABLES, OF_A_SNAPSHOT
 from lakeproof.iceberg.tables.metadata_views import VIEWS
 from lakeproof.spark.procedures.all_procedures import PROCEDURES
 from lakeproof.spark.procedures.calling import Procedure
+from lakeproof.spark.reading.metadata_columns import METADATA_COLUMNS
 
 PATH = "docs/reference/sql.md"
 
@@ -113,6 +115,14 @@ def page() -> tuple[str, str]:
         "## Views of metadata\n",
         f"{views}. They join like any table. `` `t$snapshots` `` has `id`, `parentId` (-1 for the first), `timeMillis`, "
         "`numAddedFiles`, `numDeletedFiles`, `manifestListLocation`.\n",
+        "## Metadata tables\n",
+        f"{', '.join(f'`t.{name}`' for name in sorted(METADATA_TABLES))}: under the names, columns and types of Apache "
+        "Iceberg, `readable_metrics` too. `t` may be `namespace.t`; a table of that name goes first. Of one snapshot, and so "
+        f"with `version as of` and `timestamp as of`, are {', '.join(f'`{name}`' for name in sorted(OF_A_SNAPSHOT))}.\n",
+        "## Metadata columns\n",
+        f"{', '.join(f'`{each.name}`' for each in METADATA_COLUMNS)} in any query of `spark.sql` or `lake.sql`: where a row lies, and "
+        "the partition of its file. `*` leaves them out, and a query that names none pays nothing. With `_deleted`, rows that "
+        "a delete file removed are rows too, as in Apache Iceberg. A column of the table under such a name goes first.\n",
         "## Procedures\n",
         "`call system.name(…)`, arguments by position or as `name => value`; those in brackets may be left out.\n",
         "| procedure | gives |",

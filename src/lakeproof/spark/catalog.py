@@ -31,10 +31,12 @@ from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import JavaProxy, from_java
 from lakeproof.spark.jvm.spark_types import to_iceberg_schema
-from lakeproof.spark.jvm.versions import wanted_table
+from lakeproof.spark.jvm.versions import WantedTable, wanted_table
 from lakeproof.spark.names_in_force import Names, names_in_force
+from lakeproof.spark.reading.asked_columns import TableWithMetadataColumns
+from lakeproof.spark.reading.metadata_rows import metadata_rows
 from lakeproof.spark.reading.scan import described_table
-from lakeproof.spark.statements.names import UNIQUE, names_a_version, qualified, spelled
+from lakeproof.spark.statements.names import UNIQUE, NamedMetadata, named_metadata, names_a_version, qualified, spelled
 from lakeproof.spark.statements.table_options import DEPENDENCIES, is_managed, lowered, partition_by, table_properties
 from lakeproof.spark.writing.writable import WritableTable
 
@@ -106,7 +108,10 @@ class SessionCatalog(JavaProxy):
         name = qualified(engine, base) if names_a_version(base) else spelled(engine, base)
         table = names.pinned.get(name) or engine.find(name)
         if table is None:
-            return self.delegate.loadTable(identifier, *how)
+            found = None if dollar else named_metadata(engine, base)
+            if found is None:
+                return self.delegate.loadTable(identifier, *how)
+            return self._metadata(identifier, found, wanted_table(how), names)
         table = table if dollar or name in names.pinned else engine.session_table(table)
         if dollar:
             rows = self._view(table, wanted)
@@ -119,11 +124,24 @@ class SessionCatalog(JavaProxy):
             scan = engine.scan(table, version=wish.version)
         else:
             scan = engine.scan(table, timestamp_ms=names.as_of_ms if wish.micros is None else wish.micros // 1000)
+        if names.noted is not None:
+            noted = TableWithMetadataColumns(engine, table, scan)
+            names.noted[noted.toString()] = noted
+            return noted
         key, rows = scan.source.key, scan.rows
         # A scan that was made anew is another plan, even under the same key.
         return self._kept(
             self._readables.get(f"{base} {id(rows)} {key}", lambda: self._readable(identifier, key, rows))
         )
+
+    def _metadata(self, identifier: Any, found: NamedMetadata, wish: WantedTable, names: Names) -> Any:
+        """A metadata table, at the version or instant that is wished for."""
+        name = f"{'.'.join(found.table.name())}.{found.name}"
+        if wish.rights is not None:
+            raise InvalidInput("a metadata table cannot be written", place=f"table {name}")
+        at_ms = names.as_of_ms if wish.micros is None else wish.micros // 1000
+        rows = metadata_rows(names.engine, found.table, found.name, version=wish.version, timestamp_ms=at_ms)
+        return self._kept(self._readable(identifier, name, rows))
 
     def _name(self, identifier: Any) -> str:
         return spelled(self.engine, _dotted(identifier))
@@ -138,7 +156,7 @@ class SessionCatalog(JavaProxy):
         `spark_catalog.namespace.table` whatever that is, so that `t.id` and `namespace.t.id` mean its columns.
         """
         plan = spark41.execution_of(rows).analyzed()
-        namespace, name, unique = identifier.namespace()[0], identifier.name(), f"{UNIQUE}{key}"
+        namespace, name, unique = identifier.namespace()[-1], identifier.name(), f"{UNIQUE}{key}"
         known = self.gateway.named(spark41.QUALIFIED_TABLE_NAME).apply(unique, namespace, name)
         at = self.gateway.named(spark41.TABLE_IDENTIFIER).apply(
             name, self.gateway.some(namespace), self.gateway.some(unique)

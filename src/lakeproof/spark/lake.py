@@ -29,6 +29,7 @@ from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.jvm.session import build_session, made_ready
 from lakeproof.spark.jvm.versions import find_unknown, was_tried
 from lakeproof.spark.names_in_force import names_mean
+from lakeproof.spark.reading.asked_columns import NamedMetadataColumn, TableWithMetadataColumns
 from lakeproof.spark.reading.catalyst import Translation
 from lakeproof.spark.reading.explaining import ManagedScan, scans_of
 from lakeproof.spark.reading.file_index import ManagedFileIndex
@@ -42,6 +43,8 @@ from lakeproof.sql import split
 ANSWERING = {
     spark41.FILE_INDEX: ManagedFileIndex,
     spark41.SUPPORTS_READ: WritableTable,
+    spark41.SUPPORTS_METADATA_COLUMNS: TableWithMetadataColumns,
+    spark41.METADATA_COLUMN: NamedMetadataColumn,
     spark41.SUPPORTS_WRITE: WritableTable,
     spark41.SUPPORTS_OVERWRITE_V2: WriteBuilder,
     spark41.SUPPORTS_DYNAMIC_OVERWRITE: WriteBuilder,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
@@ -21,21 +21,28 @@ _in_force: dict[str, Names] = {}
 
 
 class Names(NamedTuple):
-    """The lake that names mean, tables that are read as they were loaded, and the instant at which all are read."""
+    """The lake that names mean, tables that are read as they were loaded, and the instant at which all are read.
+
+    A query that names metadata columns has its tables noted in `noted`, by what each prints.
+    """
 
     engine: Engine
     pinned: Mapping[str, Table]
     as_of_ms: int | None
+    noted: dict[str, Any] | None = None
 
 
 @contextmanager
 def names_mean(
-    engine: Engine, pinned: Mapping[str, Table] | None = None, as_of_ms: int | None = None
+    engine: Engine,
+    pinned: Mapping[str, Table] | None = None,
+    as_of_ms: int | None = None,
+    noted: dict[str, Any] | None = None,
 ) -> Iterator[None]:
     """What this thread has analysed inside reads the tables of `engine`, those that are pinned as they are given."""
     context, key = engine.gateway.context, uuid.uuid4().hex
     outer = context.getLocalProperty(_PROPERTY) if _in_force else None
-    _in_force[key] = Names(engine, pinned or {}, as_of_ms)
+    _in_force[key] = Names(engine, pinned or {}, as_of_ms, noted)
     context.setLocalProperty(_PROPERTY, key)
     try:
         yield

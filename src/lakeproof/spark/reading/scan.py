@@ -27,10 +27,12 @@ TRAVELS = " as it was"  # ends the key of a scan that stays at its snapshot what
 
 
 class Scan(NamedTuple):
-    """One table at one snapshot: its rows, and the source that plans them."""
+    """One table at one snapshot: its rows, the source that plans them, as which columns they are read, what is gone."""
 
     rows: DataFrame
     source: ScanSource
+    schema: Schema
+    deletes: SnapshotDeletes | None
 
 
 class Scans:
@@ -82,7 +84,7 @@ class Scans:
         rows = parts[0]
         for part in parts[1:]:
             rows = rows.unionAll(part)
-        return Scan(rows, source)
+        return Scan(rows, source, schema, deletes)
 
     def _portion(
         self,

@@ -19,8 +19,9 @@ from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.failures import translate_spark_errors
-from lakeproof.spark.names_in_force import names_mean
+from lakeproof.spark.names_in_force import Names, names_in_force, names_mean
 from lakeproof.spark.procedures.all_procedures import call_procedure
+from lakeproof.spark.reading.asked_columns import names_metadata_column, read_natively
 from lakeproof.spark.reading.cached_frames import follow_tables
 from lakeproof.spark.reading.explaining import explain_query
 from lakeproof.spark.reading.metadata_answers import answer_from_metadata
@@ -226,11 +227,21 @@ class StatementRunner:
         said = explain_query(self.engine, rows, mode)
         return texts(self.engine.gateway.spark, ("plan",), [(said,)])
 
+    def _with_metadata_columns(self, text: str, args: Arguments | None) -> DataFrame:
+        """A query that may name metadata columns: what is in force stays so."""
+        noted: dict[str, Any] = {}
+        outer = names_in_force(self.engine.gateway) or Names(self.engine, {}, None)
+        with names_mean(outer.engine, outer.pinned, outer.as_of_ms, noted):
+            rows = self._sql(text, args)
+        return read_natively(self.engine, rows, text, noted) if noted else rows
+
     def _query(self, text: str, args: Arguments | None) -> DataFrame:
         if _WITH.match(text) and _WRITES.search(text):  # a command may stand below its CTEs
             return self._row_level(text, args)
         if _OPTIONS.search(text):
             refuse_options_in(text, lambda name: managed(self.engine, name) is not None)
+        if names_metadata_column(text):
+            return self._with_metadata_columns(text, args)
         rows = self._sql(text, args)
         answer = answer_from_metadata(self.engine, rows) if _AGGREGATES.search(text) else None
         if answer is None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.metadata_tables.metadata_tables import METADATA_TABLES
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.tables.catalogs import CATALOG_NAME
 from lakeproof.iceberg.tables.tables import joined_name, name_parts, table_exists
@@ -52,6 +54,22 @@ def spelled(engine: Engine, name: str) -> str:
 def names_a_version(name: str) -> bool:
     """Whether the last part of a dotted name may be a branch, a tag, a snapshot or an instant."""
     return "." in name and name_parts(name)[-1].lower().startswith(_VERSIONS)
+
+
+class NamedMetadata(NamedTuple):
+    """A metadata table: of which table, and which one."""
+
+    table: Table
+    name: str
+
+
+def named_metadata(engine: Engine, name: str) -> NamedMetadata | None:
+    """The metadata table that a dotted name means (`t.files`, `namespace.t.files`); a table of that name goes first."""
+    *before, last = name_parts(name)
+    if not before or last.lower() not in METADATA_TABLES or managed(engine, name) is not None:
+        return None
+    table = managed(engine, joined_name(before))
+    return None if table is None else NamedMetadata(table, last.lower())
 
 
 def managed(engine: Engine, name: str) -> Table | None:
