@@ -215,7 +215,7 @@ def _kind(error: Exception) -> str:
     return "spark" if isinstance(error, PySparkException) else "raw"
 
 
-def run_list(engine: str, chosen: list[str]) -> dict[str, Answer]:
+def run_list(engine: str, chosen: list[str]) -> dict[str, Any]:
     """The answers of an engine to the chosen chapters (none: all), by the number of the case."""
     folder = Path(tempfile.mkdtemp(prefix="statements-"))
     answers: dict[str, Answer] = {}
