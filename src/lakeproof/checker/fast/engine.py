@@ -39,10 +39,11 @@ from lakeproof.checker.verdicts.ledger import PropertyHit
 
 PARTITION_BITS = 6
 PARTITIONS = 1 << PARTITION_BITS
-BUFFER = 1 << 20  # successors that a worker collects before they are sorted in
-LIST = 1 << 18  # missing answers that a worker lists before the model is asked
+BUFFER = 1 << 19  # successors that a worker collects before they are sorted in
+LIST = 1 << 16  # missing answers that a worker lists before the model is asked
 NARROW = 1 << 14  # states below which a second worker costs more than it gives
 NONE = np.empty(0, np.int64)  # nobody asks where a successor came from
+NOTHING = np.empty(0, np.uint64)
 
 
 class Level(NamedTuple):
@@ -50,6 +51,14 @@ class Level(NamedTuple):
 
     layout: Layout
     runs: list[SortedRun]
+
+    def states(self) -> U64:
+        """All of them, decoded, run by run."""
+        states, at = np.empty(sum(run.count for run in self.runs), np.uint64), 0
+        for run in self.runs:
+            run.read_into(states[at : at + run.count])
+            at += run.count
+        return states
 
 
 class Worker:
@@ -90,7 +99,7 @@ class Search:
         self.narrow = narrow
         self.visited: list[list[SortedRun]] = [[] for _ in range(PARTITIONS)]
         self.levels: list[Level] = []
-        self.front = np.empty(0, np.uint64)
+        self.front = NOTHING
         self.states = self.transitions = self.terminals = 0
         self.seconds = {"expand": 0.0, "dedup": 0.0, "model": 0.0}
 
@@ -113,28 +122,28 @@ class Search:
 
     def level(self, watch: Watch, judge: Judge, pool: ThreadPoolExecutor) -> str:
         """Expand the frontier and make what is new the next one."""
-        depth, work, found, cut = len(self.levels) - 1, self.front, list[U64](), ""
+        depth, work, cut = len(self.levels) - 1, self.front, ""
         self.levels.append(Level(self.layout, []))
         while len(work) and not cut:
             workers = self.workers if len(work) > self.narrow else self.workers[:1]
-            cut = self.pass_over(work, workers, found, watch, pool)
+            cut = self.pass_over(work, workers, watch, pool)
             rests = np.concatenate([work[worker.rest[: worker.counts[N_REST]]] for worker in workers])
             self.terminals += len(rests)
             judge.at_rest(self, rests, depth)
             work = work[np.concatenate([worker.put_off[: worker.counts[N_PUT_OFF]] for worker in workers])]
             if len(work) and not cut:
-                self.ask(workers, work, found)
+                self.ask(workers, work)
         judge.moves(self, self.front, depth)
-        self.front = np.concatenate(found) if found else np.empty(0, np.uint64)
+        del work
+        self.front = NOTHING  # decoded only now: the widest level is never in memory beside the one before it
+        self.front = self.levels[-1].states()
         judge.states(self, self.front, depth + 1)
         if not len(self.front):
             self.levels.pop()
         return cut or ("first violation" if watch.cut.first and judge.ledger.violated else "")
 
-    def pass_over(
-        self, work: U64, workers: list[Worker], found: list[U64], watch: Watch, pool: ThreadPoolExecutor
-    ) -> str:
-        """Expand all of `work` for which the model has answered; what is new goes to `found`."""
+    def pass_over(self, work: U64, workers: list[Worker], watch: Watch, pool: ThreadPoolExecutor) -> str:
+        """Expand all of `work` for which the model has answered; what is new goes to the last level."""
         bounds = [len(work) * i // len(workers) for i in range(len(workers) + 1)]
         places, ends = bounds[:-1], bounds[1:]
         for worker, begin, end in zip(workers, places, ends, strict=True):
@@ -147,12 +156,11 @@ class Search:
             between = time.perf_counter()
             for new in each(lambda part: self.sort_in(part, workers), range(PARTITIONS)):
                 if new is not None:
-                    found.append(new[0])
-                    self.levels[-1].runs.append(new[1])
-                    self.states += len(new[0])
+                    self.levels[-1].runs.append(new)
+                    self.states += new.count
             self.seconds["expand"] += between - before
             self.seconds["dedup"] += time.perf_counter() - between
-            cut = watch.look(self.states, self.transitions, len(self.levels) - 2, sum(map(len, found)))
+            cut = watch.look(self.states, self.transitions, len(self.levels) - 2, sum(run.count for run in self.levels[-1].runs))
             if cut:
                 return cut
         return ""
@@ -167,7 +175,7 @@ class Search:
         scatter(worker.out, worker.counts[N_OUT], layout.shifts[0], PARTITION_BITS, worker.sorted, worker.first)
         return reached
 
-    def sort_in(self, part: int, workers: list[Worker]) -> tuple[U64, SortedRun] | None:
+    def sort_in(self, part: int, workers: list[Worker]) -> SortedRun | None:
         """The states of one partition that were never visited; they are visited now."""
         states = np.concatenate([worker.sorted[worker.first[part] : worker.first[part + 1]] for worker in workers])
         if not len(states):
@@ -178,12 +186,11 @@ class Search:
             count = run.without(states, count)
         if not count:
             return None
-        states = states[:count].copy()
-        new = SortedRun.of(states)
+        new = SortedRun.of(states[:count])
         add_run(runs, new)
-        return states, new
+        return new
 
-    def ask(self, workers: list[Worker], work: U64, found: list[U64]) -> None:
+    def ask(self, workers: list[Worker], work: U64) -> None:
         """Ask the model for what the kernels missed, and widen the fields of states if they have become too narrow."""
         before, memo = time.perf_counter(), self.memo
         pairs, seen, new = (
@@ -195,7 +202,7 @@ class Search:
         memo.add_pairs(new)
         needed = memo.widths()
         if not self.layout.holds(needed):
-            self.relayout(Layout(needed), [work, self.front, *found])
+            self.relayout(Layout(needed), [work, self.front])
         self.seconds["model"] += time.perf_counter() - before
 
     def relayout(self, layout: Layout, alive: list[U64]) -> None:

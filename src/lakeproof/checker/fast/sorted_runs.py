@@ -168,8 +168,12 @@ class SortedRun:
     def states(self) -> U64:
         """All states, decoded."""
         states = np.empty(self.count, np.uint64)
-        decode(self.buffer, states)
+        self.read_into(states)
         return states
+
+    def read_into(self, states: U64) -> None:
+        """Decode all states into an array of their number."""
+        decode(self.buffer, states)
 
     def without(self, states: U64, count: int) -> int:
         """Drop from the first `count` sorted states those of this run, in place; the number left."""
