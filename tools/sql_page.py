@@ -89,7 +89,7 @@ PROPERTIES = """\
 | `lakeproof.max-reruns` | 5 | how often a command runs again before a conflict reaches you; 0 aborts as Iceberg does |
 | `write.delete.mode`, `write.update.mode`, `write.merge.mode` | `copy-on-write` | |
 | `write.delete.isolation-level`, `write.update.isolation-level`, `write.merge.isolation-level` | `serializable` | |
-| `format-version` | 2 | 1 or 2; version 3 is read, not written |
+| `format-version` | 2 | 1, 2 or 3; a table is upgraded in place by `alter table … set tblproperties`, and never goes back |
 | `write.parquet.compression-codec` | `zstd` | |
 | `write.target-file-size-bytes` | 512 MB | of compaction |
 | `write.metadata.metrics.default`, `write.metadata.metrics.column.C` | `truncate(16)` | which statistics files have |

@@ -16,6 +16,7 @@ from lakeproof.filters import ALWAYS, Expression
 from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED, Committed, Hook, no_hook
 from lakeproof.iceberg.committing.table_commits import POLICY_PROPERTY
 from lakeproof.iceberg.committing.whole_file_commits import CommitOptions, append, overwrite_partitions, overwrite_where
+from lakeproof.iceberg.format_v3.metadata import require_kept
 from lakeproof.iceberg.pyiceberg_names import Catalog, Table
 from lakeproof.iceberg.tables.branches import CommitRef, TableAt, at_branch, at_ref, label_of
 from lakeproof.iceberg.tables.refs import find_version, snapshot_as_of, snapshot_of_version
@@ -125,6 +126,7 @@ class Engine:
         """The rows as one snapshot on top of the branch, or no snapshot and no file."""
         on_phase = self.watch.on_phase
         table = at_branch(table, branch)
+        require_kept(table)
         on_phase(SCANNED)
         written = write_rows(self.gateway, table, rows)
         options = CommitOptions(on_phase=on_phase, summary=self.watch.summary)

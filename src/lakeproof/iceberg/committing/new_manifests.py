@@ -26,13 +26,27 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
-from lakeproof.iceberg.pyiceberg_private import DeleteManifestWriter, forget_unassigned, write_in_blocks
+from lakeproof.iceberg.format_v3.row_ids import entries_of
+from lakeproof.iceberg.pyiceberg_private import (
+    DeleteManifestWriter,
+    DeleteManifestWriterV3,
+    ManifestWriterV3,
+    forget_unassigned,
+    write_in_blocks,
+)
 
 MERGE, MIN_COUNT, TARGET = (
     "commit.manifest-merge.enabled",
     "commit.manifest.min-count-to-merge",
     "commit.manifest.target-size-bytes",
 )
+_WRITERS: dict[tuple[int, ManifestContent], type[ManifestWriter]] = {
+    (1, ManifestContent.DATA): ManifestWriterV1,
+    (2, ManifestContent.DATA): ManifestWriterV2,
+    (2, ManifestContent.DELETES): DeleteManifestWriter,
+    (3, ManifestContent.DATA): ManifestWriterV3,
+    (3, ManifestContent.DELETES): DeleteManifestWriterV3,
+}
 ADDED, EXISTING, DELETED = ManifestEntryStatus.ADDED, ManifestEntryStatus.EXISTING, ManifestEntryStatus.DELETED
 
 
@@ -89,7 +103,7 @@ class ManifestMaker:
 
     def entries(self, manifest: ManifestFile) -> list[ManifestEntry]:
         """The entries of a manifest, with their partition spec on each file."""
-        entries = manifest.fetch_manifest_entry(self.table.io, discard_deleted=False)
+        entries = entries_of(self.table.io, manifest)
         for entry in entries:
             entry.data_file.spec_id = manifest.partition_spec_id
             if manifest.sequence_number < 0:  # written by this commit: the snapshot's number is not known yet
@@ -114,10 +128,7 @@ class ManifestMaker:
     def _writer(self, output: OutputFile, spec_id: int, content: ManifestContent) -> ManifestWriter:
         spec = self.table.specs()[spec_id]
         schema = _schema_of(self.table, spec)
-        version = self.table.format_version
-        kind = ManifestWriterV1 if version == 1 else ManifestWriterV2
-        if content == ManifestContent.DELETES:
-            kind = DeleteManifestWriter
+        kind = _WRITERS[self.table.format_version, content]
         return kind(spec, schema, output, self.snapshot_id, "deflate")
 
 

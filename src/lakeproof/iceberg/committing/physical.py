@@ -182,6 +182,8 @@ def _delete_files(table: Table, wanted: Wanted, made: WindowSnapshot, written: l
 
 
 def _written(table: Table, value: DeleteFile) -> IcebergFile:
+    if table.format_version >= 3:
+        raise InvalidInput("rows of a table of format version 3 are deleted by vectors", hint="use copy-on-write")
     ((path, rows),) = value.positions or ()
     raw = tuple(stored(each) for each in value.partition)
     return write_position_deletes(table, path, position_array(rows), partition=raw, spec_id=value.spec_id)

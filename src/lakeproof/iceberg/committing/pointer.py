@@ -15,7 +15,6 @@ from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io import load_file_io
-from pyiceberg.serializers import FromInputFile, ToOutputFile
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
@@ -29,6 +28,13 @@ from sqlalchemy.orm import Session
 from lakeproof.commit.upkeep import old_versions
 from lakeproof.errors import CommitRejected
 from lakeproof.iceberg.failures import database_was_busy, swapping
+from lakeproof.iceberg.format_v3.metadata import (
+    NEWEST,
+    is_whole,
+    next_row_id,
+    read_metadata,
+    write_metadata,
+)
 from lakeproof.iceberg.pyiceberg_private import POINTERS
 from lakeproof.iceberg.reading.lru import Recent
 from lakeproof.iceberg.tables.branches import MAIN, CommitRef, whole_table
@@ -57,7 +63,7 @@ def load_newest(catalog: Catalog, name: Identifier) -> Table:
         raise NoSuchTableError(f"Table does not exist: {'.'.join(name)}")
     bare = load_file_io(catalog.properties, location)
     try:
-        metadata = _recent.get(location, lambda: FromInputFile.table_metadata(bare.new_input(location)))
+        metadata = _recent.get(location, lambda: read_metadata(bare.new_input(location)))
     except FileNotFoundError:  # dropped as an old version between our two looks
         if _pointer(catalog, name) == location:
             raise
@@ -113,7 +119,8 @@ def stage(table: Table, snapshot: Snapshot, ref: CommitRef, written: list[str]) 
     version = metadata_version(table.metadata_location) + 1
     location = table.location_provider().new_table_metadata_file_location(version)
     written.append(location)
-    ToOutputFile.table_metadata(metadata, table.io.new_output(location))
+    write_metadata(metadata, table.io.new_output(location))
+    is_whole(location)
     return StagedSwap(snapshot, ref, metadata, location)
 
 
@@ -163,6 +170,8 @@ def with_snapshot(table: Table, snapshot: Snapshot, ref: CommitRef = MAIN) -> Ta
     }
     if old.format_version > 1:
         changes["last_sequence_number"] = snapshot.sequence_number
+    if old.format_version >= NEWEST:
+        changes["next_row_id"] = next_row_id(old) + (snapshot.added_rows or 0)
     if ref.staged:
         return old.model_copy(update=changes)
     changes["refs"] = {**old.refs, branch: _ref(old, snapshot, branch)}

@@ -16,6 +16,9 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.committing.new_manifests import ManifestMaker, has_live_files, merge_small
 from lakeproof.iceberg.committing.summary import summarize
+from lakeproof.iceberg.format_v3.metadata import NEWEST, next_row_id
+from lakeproof.iceberg.format_v3.row_ids import with_row_ids
+from lakeproof.iceberg.pyiceberg_private import ManifestListWriterV3, own_copy
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache, manifests_of, shared_cache
 
 
@@ -54,11 +57,6 @@ class Producer:
 
     def produce(self, table: Table, head: Snapshot | None, change: FileChange) -> Snapshot:
         """The snapshot of `change` on top of `head` (`None`: the branch is empty); its files are written."""
-        if table.format_version > 2:
-            raise InvalidInput(
-                f"tables of format version {table.format_version} can be read but not written",
-                place=f"table {'.'.join(table.name())}",
-            )
         self.attempt += 1
         self.maker.table = table
         added = [
@@ -102,11 +100,13 @@ class Producer:
                 **change.summary,
             },
         )
+        listed, ids = self._write_list(table, head, manifests, sequence_number)
         return Snapshot.model_validate(
             {
+                **ids,
                 "snapshot-id": self.snapshot_id,
                 "parent-snapshot-id": None if head is None else head.snapshot_id,
-                "manifest-list": self._write_list(table, head, manifests, sequence_number),
+                "manifest-list": listed,
                 "sequence-number": sequence_number,
                 "summary": summary,
                 "schema-id": table.schema().schema_id,
@@ -161,17 +161,20 @@ class Producer:
 
     def _write_list(
         self, table: Table, head: Snapshot | None, manifests: Sequence[ManifestFile], sequence_number: int
-    ) -> str:
+    ) -> tuple[str, dict[str, int]]:
+        """The manifest list, and which row ids the snapshot takes: from the head's next one, again on every attempt."""
         name = f"snap-{self.snapshot_id}-{self.attempt}-{self.maker.id}.avro"
         path = table.location_provider().new_metadata_location(name)
         self._lists.append(path)
-        with write_manifest_list(
-            format_version=table.format_version,
-            output_file=table.io.new_output(path),
-            snapshot_id=self.snapshot_id,
-            parent_snapshot_id=None if head is None else head.snapshot_id,
-            sequence_number=sequence_number,
-            avro_compression="deflate",
-        ) as writer:
-            writer.add_manifests(list(manifests))
-        return path
+        output, parent = table.io.new_output(path), None if head is None else head.snapshot_id
+        if table.format_version < NEWEST:
+            version = table.format_version
+            listed = [own_copy(manifest) for manifest in manifests]
+            with write_manifest_list(version, output, self.snapshot_id, parent, sequence_number, "deflate") as writer:
+                writer.add_manifests(listed)
+            return path, {}
+        first = next_row_id(table.metadata)
+        listed, after = with_row_ids(manifests, first)
+        with ManifestListWriterV3(output, self.snapshot_id, parent, sequence_number, first) as writer:
+            writer.add_manifests(listed)
+        return path, {"first-row-id": first, "added-rows": after - first}

@@ -36,6 +36,7 @@ from lakeproof.iceberg.committing.summary import RETRIES, own_snapshot
 from lakeproof.iceberg.committing.values import data_file_value, shape_of
 from lakeproof.iceberg.committing.window import load_window, unseen_snapshots, with_rows
 from lakeproof.iceberg.failures import translate_errors
+from lakeproof.iceberg.format_v3.metadata import require_kept
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache, shared_cache
 from lakeproof.iceberg.tables.branches import at_ref, ref_of, whole_table
 from lakeproof.iceberg.upkeep.reachable import own_files
@@ -127,6 +128,7 @@ class TableAccess:
         mine = _Try(Producer(self.table, self.cache), [], [])
         self.tries.append(mine)
         with translate_errors(f"table {self.name}"):
+            require_kept(self.table)
             snapshot = self.produced(answer, mine.producer, mine.others)
             written(METADATA_WRITTEN)
             mine.staged.append(stage(self.table, snapshot, self.ref, mine.others))

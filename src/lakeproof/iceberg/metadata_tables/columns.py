@@ -14,6 +14,14 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.utils.datetime import days_to_date, micros_to_timestamp, micros_to_timestamptz
 
+from lakeproof.iceberg.pyiceberg_private import (
+    CONTENT_OFFSET,
+    CONTENT_SIZE,
+    FIRST_ROW_ID,
+    REFERENCED_FILE,
+    file_field,
+)
+
 Row = dict[str, Any]
 TIME = pa.timestamp("us", "UTC")
 _COUNTS, _BOUNDS = pa.map_(pa.int32(), pa.int64()), pa.map_(pa.int32(), pa.binary())
@@ -87,6 +95,7 @@ class FileColumns:
     def row(self, file: DataFile, spec_id: int) -> Row:
         """One file."""
         said = {name: getattr(file, name, None) for name in _AS_THEY_ARE}
+        said |= {name: file_field(file, number) for name, number in _OF_VERSION_THREE.items()}
         maps = {name: _pairs(getattr(file, name, None)) for name in _MAPS}
         return {
             **said,
@@ -95,7 +104,6 @@ class FileColumns:
             "file_format": str(getattr(file.file_format, "value", file.file_format)),
             "spec_id": spec_id,
             "partition": self.partition_row(file.partition, spec_id),
-            "content_size_in_bytes": getattr(file, "content_size_in_bytes", None),
         }
 
     def partition_row(self, record: Any, spec_id: int) -> Row:
@@ -111,8 +119,14 @@ class FileColumns:
 
 _AS_THEY_ARE = (
     *("file_path", "record_count", "file_size_in_bytes", "key_metadata", "split_offsets", "equality_ids"),
-    *("sort_order_id", "first_row_id", "referenced_data_file", "content_offset"),
+    "sort_order_id",
 )
+_OF_VERSION_THREE = {
+    "first_row_id": FIRST_ROW_ID,
+    "referenced_data_file": REFERENCED_FILE,
+    "content_offset": CONTENT_OFFSET,
+    "content_size_in_bytes": CONTENT_SIZE,
+}
 _MAPS = (
     *("column_sizes", "value_counts", "null_value_counts", "nan_value_counts"),
     *("lower_bounds", "upper_bounds"),

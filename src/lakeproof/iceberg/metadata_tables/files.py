@@ -9,6 +9,7 @@ from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestEntryStat
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
+from lakeproof.iceberg.format_v3.row_ids import entries_of
 from lakeproof.iceberg.metadata_tables.columns import FileColumns, Row
 from lakeproof.iceberg.reading.manifest_cache import manifests_of
 
@@ -50,7 +51,7 @@ def entries(table: Table, snapshots: Iterable[Snapshot | None]) -> pa.Table:
 
 def manifest_entries(table: Table, manifest: ManifestFile, *, live: bool) -> list[ManifestEntry]:
     """The entries of one manifest, with the numbers that they inherit."""
-    found = manifest.fetch_manifest_entry(table.io, discard_deleted=False)
+    found = entries_of(table.io, manifest)
     return [entry for entry in found if not live or entry.status != ManifestEntryStatus.DELETED]
 
 

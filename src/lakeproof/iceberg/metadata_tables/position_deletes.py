@@ -9,6 +9,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.iceberg.metadata_tables.columns import FileColumns, Row, arrow_type
 from lakeproof.iceberg.metadata_tables.files import DELETES, manifest_entries
+from lakeproof.iceberg.pyiceberg_private import CONTENT_OFFSET, CONTENT_SIZE, REFERENCED_FILE, file_field
 from lakeproof.iceberg.reading.delete_files import read_positions
 from lakeproof.iceberg.reading.manifest_cache import manifests_of
 
@@ -27,10 +28,10 @@ def position_deletes(table: Table, snapshot: Snapshot | None) -> pa.Table:
                 "partition": columns.partition_row(file.partition, manifest.partition_spec_id),
                 "spec_id": manifest.partition_spec_id,
                 "delete_file_path": file.file_path,
-                "content_offset": getattr(file, "content_offset", None),
-                "content_size_in_bytes": getattr(file, "content_size_in_bytes", None),
+                "content_offset": file_field(file, CONTENT_OFFSET),
+                "content_size_in_bytes": file_field(file, CONTENT_SIZE),
             }
-            only = getattr(file, "referenced_data_file", None)
+            only = file_field(file, REFERENCED_FILE)
             for path, positions in read_positions(table.io, file.file_path, str(file.file_format.value)).items():
                 if only in (None, path):
                     rows += [{"file_path": path, "pos": int(position), **shared} for position in positions]

@@ -30,6 +30,7 @@ FILE = {
     132: "split_offsets",
     135: "equality_ids",
     140: "sort_order_id",
+    142: "first_row_id",
     143: "referenced_file",
     144: "blob_offset",
     145: "blob_size",

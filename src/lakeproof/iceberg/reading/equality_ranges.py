@@ -32,7 +32,7 @@ def may_hold(data: Sequence[Picked], delete: Picked, row: int, ids: Sequence[int
     fields = [schema.find_field(number) for number in ids if schema.find_column_name(number)]
     known = [(field, _named(delete.segment, row, field)) for field in fields if field.field_type.is_primitive]
     parts = []
-    for segment, rows, _ in data:
+    for segment, rows, *_ in data:
         mask = np.ones(segment.rows, bool)
         for field, named in known:
             mask &= ~_cannot_hold(segment, field, named)

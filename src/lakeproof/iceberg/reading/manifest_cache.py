@@ -19,15 +19,16 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyiceberg.io import FileIO
-from pyiceberg.manifest import ManifestFile, read_manifest_list
+from pyiceberg.manifest import ManifestFile
 from pyiceberg.table.snapshots import Snapshot
 
+from lakeproof.iceberg.pyiceberg_private import read_manifests
 from lakeproof.iceberg.reading.decode import decode_manifests, schema_of
 from lakeproof.iceberg.reading.lru import Recent
 from lakeproof.iceberg.reading.segments import Segment, Span
 from lakeproof.private_folders import cache_home
 
-LAYOUT = "1"  # raise it when the columns of a segment change
+LAYOUT = "2"  # raise it when the columns of a segment change
 BATCH_BYTES = 4 << 20
 SCATTERED = 16  # more small segments than this in one plan are decoded again as one
 SMALL_ROWS = 2_000
@@ -224,7 +225,7 @@ def manifests_of(io: FileIO, snapshot: Snapshot | None) -> tuple[ManifestFile, .
     if snapshot is None:
         return ()
     path = snapshot.manifest_list
-    return _manifest_lists.get(path, lambda: tuple(read_manifest_list(io.new_input(path))))
+    return _manifest_lists.get(path, lambda: read_manifests(io, path))
 
 
 def default_folder() -> Path:

@@ -154,7 +154,7 @@ def _referenced(deletes: Sequence[Picked], delete_files: pa.Table) -> list[str |
     """The one data file that each delete file names: by its own field, or by equal bounds of the path column."""
     named: list[str | None] = delete_files["referenced_file"].to_pylist()
     at = 0
-    for segment, rows, _ in deletes:
+    for segment, rows, *_ in deletes:
         bounds = [
             segment.column(f"{kind}{PATH_FIELD}").take(pa.array(rows)).to_pylist()
             if f"{kind}{PATH_FIELD}" in segment.names
@@ -171,7 +171,7 @@ def _referenced(deletes: Sequence[Picked], delete_files: pa.Table) -> list[str |
 def delete_table(picked: Sequence[Picked]) -> pa.Table:
     """The delete files of decoded manifests; one that names a single data file, in whatever way, says which."""
     tables = []
-    for segment, rows, _ in picked:
+    for segment, rows, *_ in picked:
         taken = pa.array(rows)
         columns: dict[str, Any] = {"data_sequence_number": pa.array(segment.seq[rows])}
         for name in DELETE_FILES.names:

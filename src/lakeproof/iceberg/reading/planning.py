@@ -19,6 +19,8 @@ from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.failures import translate_errors
+from lakeproof.iceberg.format_v3.metadata import NEWEST
+from lakeproof.iceberg.format_v3.row_ids import NO_ID, first_row_ids
 from lakeproof.iceberg.predicates import TRUE
 from lakeproof.iceberg.reading.bounds_pruning import may_match
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache, manifests_of, shared_cache
@@ -35,6 +37,7 @@ FILES = pa.schema(
         ("data_sequence_number", pa.int64()),
         ("spec_id", pa.int32()),
         ("format", pa.large_string()),
+        ("first_row_id", pa.int64()),
         ("delete_files", pa.list_(pa.int32())),
     ]
 )
@@ -44,9 +47,10 @@ FILES = pa.schema(
 class ScanPlan:
     """What a scan of one snapshot reads.
 
-    `files`: path, size, record_count, data_sequence_number, spec_id, format, delete_files (numbers of rows of
-    `delete_files`). `delete_files`: path, size, record_count, data_sequence_number, content (`position`,
-    `deletion-vector`, `equality`), format, equality_ids, referenced_file, blob_offset, blob_size.
+    `files`: path, size, record_count, data_sequence_number, spec_id, format, first_row_id (null: its rows have no
+    ids), delete_files (numbers of rows of `delete_files`). `delete_files`: path, size, record_count,
+    data_sequence_number, content (`position`, `deletion-vector`, `equality`), format, equality_ids, referenced_file,
+    blob_offset, blob_size.
     """
 
     snapshot_id: int | None
@@ -73,7 +77,7 @@ class ScanPlan:
     def partitions(self) -> list[tuple[Any, ...]]:
         """The partition values of each file, in the order of `files` and of the fields of its spec."""
         values: list[tuple[Any, ...]] = []
-        for segment, rows, spec_id in self.picked:
+        for segment, rows, spec_id, _ in self.picked:
             values += partition_tuples(segment, rows, self.specs[spec_id])
         return values
 
@@ -140,9 +144,14 @@ class _Planner:
             spec_id = spans[0].manifest.partition_spec_id
             mask = self._mask(segment, spec_id, content) & rows_of_spans(segment, spans)
             if mask.any():
-                picked.append(Picked(segment, np.flatnonzero(mask), spec_id))
+                rows = np.flatnonzero(mask)
+                ids = first_row_ids(segment, spans)[rows] if self._has_row_ids(content) else None
+                picked.append(Picked(segment, rows, spec_id, ids))
         seen = sum((m.added_files_count or 0) + (m.existing_files_count or 0) for m in wanted)
         return picked, seen, len(kept)
+
+    def _has_row_ids(self, content: ManifestContent) -> bool:
+        return content == ManifestContent.DATA and self.table.format_version >= NEWEST
 
     def _mask(self, segment: Segment, spec_id: int, content: ManifestContent) -> Mask:
         mask = segment.live
@@ -188,7 +197,7 @@ def _schema_at(table: Table, snapshot: Snapshot) -> Schema:
 
 def _file_table(picked: Sequence[Picked], delete_files: pa.Array | None) -> pa.Table:
     parts = []
-    for segment, rows, spec_id in picked:
+    for segment, rows, spec_id, ids in picked:
         taken = pa.array(rows)
         parts.append(
             [
@@ -198,6 +207,7 @@ def _file_table(picked: Sequence[Picked], delete_files: pa.Array | None) -> pa.T
                 pa.array(segment.seq[rows]),
                 pa.array(np.full(len(rows), spec_id, np.int32)),
                 segment.column("format").take(taken),
+                pa.nulls(len(rows), pa.int64()) if ids is None else pa.array(ids, mask=ids == NO_ID),
             ]
         )
     columns = [pa.chunked_array([part[i] for part in parts], FILES.types[i]) for i in range(len(FILES) - 1)]

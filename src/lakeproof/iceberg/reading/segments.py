@@ -171,11 +171,12 @@ def _numbers(column: pa.Array, kind: PrimitiveType, dtype: np.dtype[Any]) -> Any
 
 
 class Picked(NamedTuple):
-    """Rows of a segment that a plan keeps, and the partition spec of that segment."""
+    """Rows of a segment that a plan keeps, the partition spec of that segment, and their first row ids where asked."""
 
     segment: Segment
     rows: Ints
     spec_id: int
+    first_row_ids: Ints | None = None
 
 
 def rows_of_spans(segment: Segment, spans: Sequence[Span]) -> Mask:

@@ -16,6 +16,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from lakeproof.errors import InvalidInput, Unavailable, hide_secrets
 from lakeproof.iceberg.failures import database_was_busy, translate_errors
+from lakeproof.iceberg.pyiceberg_private import keeping
 
 CATALOG_NAME = "lakeproof"
 NAMESPACE = "default"
@@ -89,7 +90,8 @@ def _load(place: str, **properties: str) -> Catalog:
     for attempt in range(20):
         try:
             with translate_errors(place):
-                return load_catalog(CATALOG_NAME, **properties)
+                catalog = load_catalog(CATALOG_NAME, **properties)
+                return keeping(catalog) if isinstance(catalog, SqlCatalog) else catalog
         except (InvalidInput, Unavailable) as error:
             cause = error.__cause__
             if attempt == 19 or not isinstance(cause, SQLAlchemyError) or not _made_at_once(cause):

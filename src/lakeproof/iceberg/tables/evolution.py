@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.table.update import (
+    RemovePropertiesUpdate,
+    SetPropertiesUpdate,
+    TableUpdate,
+    UpgradeFormatVersionUpdate,
+)
 from pyiceberg.table.update.schema import UpdateSchema
 from pyiceberg.table.update.spec import UpdateSpec
 from pyiceberg.transforms import parse_transform
 from pyiceberg.types import IcebergType, PrimitiveType
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.committing.retrying import change_metadata, may_be_outrun
+from lakeproof.iceberg.committing.retrying import change_metadata, commit_updates, may_be_outrun
 from lakeproof.iceberg.failures import swapping
+from lakeproof.iceberg.format_v3.metadata import NEWEST
 from lakeproof.iceberg.tables.column_dependencies import DEPENDENCIES_PROPERTY, check_dependencies, parse_dependencies
 from lakeproof.iceberg.tables.properties import check_properties
 from lakeproof.iceberg.tables.tables import PartitionBy, find_column, name_parts, partition_field_name
@@ -106,11 +113,13 @@ def alter_partitions(table: Table, changes: Iterable[PartitionChange]) -> Table:
 def alter_properties(table: Table, set_: Mapping[str, str] | None = None, *, remove: Iterable[str] = ()) -> Table:
     """The table with these properties set and those gone; removing one that is not there is no error."""
     removed = [name for name in remove if name in table.properties]
-    if (set_ or {}).get("format-version", "2") not in ("1", "2"):
-        raise InvalidInput("tables can be upgraded to format version 2 at most", place=_place(table))
+    version = _asked_version(table, set_ or {})
     check_properties(set_ or {}, _place(table))
     if text := (set_ or {}).get(DEPENDENCIES_PROPERTY):
         check_dependencies(text, table.schema(), place=_place(table))
+
+    if version == NEWEST:
+        return change_metadata(table, lambda fresh: _upgraded(fresh, set_ or {}, removed))
 
     def apply(fresh: Table) -> None:
         with fresh.transaction() as transaction:
@@ -122,9 +131,34 @@ def alter_properties(table: Table, set_: Mapping[str, str] | None = None, *, rem
     return _committed(table, apply)
 
 
+def _asked_version(table: Table, set_: Mapping[str, str]) -> int | None:
+    """The format version that is asked for; `None`: none, or the one that the table has."""
+    asked, now = set_.get("format-version"), table.format_version
+    if asked is None or asked == str(now):
+        return None
+    if asked not in ("1", "2", "3"):
+        raise InvalidInput(f"there is no format version {asked}", place=_place(table), hint="it is 1, 2 or 3")
+    if int(asked) < now:
+        hint = "write its rows into a new table: create table … as select"
+        raise InvalidInput(f"a table of format version {now} cannot go back to {asked}", place=_place(table), hint=hint)
+    return int(asked)
+
+
+def _upgraded(table: Table, set_: Mapping[str, str], removed: Sequence[str]) -> Table:
+    """The table in version 3 with these properties, by one request: PyIceberg's transactions refuse it."""
+    others = {name: value for name, value in set_.items() if name != "format-version"}
+    gone = [name for name in removed if name in table.properties]
+    updates: list[TableUpdate] = []
+    if table.format_version < NEWEST:
+        updates.append(UpgradeFormatVersionUpdate.model_validate({"format-version": NEWEST}))
+    updates += [SetPropertiesUpdate(updates=others)] if others else []
+    updates += [RemovePropertiesUpdate(removals=gone)] if gone else []
+    return commit_updates(table, (), updates) if updates else table
+
+
 def _set(transaction: object, properties: dict[str, str]) -> None:
     version = properties.pop("format-version", None)
-    if version is not None:
+    if version is not None and int(version) < NEWEST:  # else the table has it
         transaction.upgrade_table_version(int(version))  # type: ignore[attr-defined]
     if properties:
         transaction.set_properties(properties)  # type: ignore[attr-defined]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.io import load_file_io
-from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.failures import translate_errors
+from lakeproof.iceberg.format_v3.metadata import read_metadata
 from lakeproof.iceberg.tables.tables import create_namespace, identifier, table_exists
 
 
@@ -21,7 +21,7 @@ def register_table(catalog: Catalog, name: str, metadata_file: str) -> Table:
         raise InvalidInput(f"there is already a table `{name}`", hint="choose another name, or drop it first")
     try:
         with translate_errors(f"metadata file {path}"):
-            FromInputFile.table_metadata(load_file_io(catalog.properties, path).new_input(path))
+            read_metadata(load_file_io(catalog.properties, path).new_input(path))
     except ValueError as error:  # JSON of another kind
         raise InvalidInput("this is no metadata of a table", place=path, hint="give a *.metadata.json") from error
     create_namespace(catalog, identifier(name)[0], if_not_exists=True)

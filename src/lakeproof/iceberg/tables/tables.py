@@ -341,10 +341,8 @@ def _partition_spec(schema: Schema, partition_by: Sequence[PartitionBy], place: 
 
 def _refuse_unwritable_version(properties: Mapping[str, str], place: str) -> None:
     version = properties.get("format-version", "2")
-    if version not in ("1", "2"):
-        raise InvalidInput(
-            f"tables of format version {version} cannot be written", place=place, hint="use 'format-version'='2'"
-        )
+    if version not in ("1", "2", "3"):
+        raise InvalidInput(f"there is no format version {version}", place=place, hint="it is 1, 2 or 3")
 
 
 def _nearest(catalog: Catalog, namespace: str, table: str) -> str:

@@ -12,7 +12,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.iceberg.committing.mappings import MAPPING_KEY
-from lakeproof.iceberg.reading.manifest_cache import ManifestCache
+from lakeproof.iceberg.reading.manifest_cache import ManifestCache, manifests_of
 from lakeproof.iceberg.reading.segments import rows_of_spans
 
 
@@ -31,7 +31,7 @@ class Reachable(NamedTuple):
 
 def manifests_by_path(table: Table, snapshots: Iterable[Snapshot]) -> dict[str, ManifestFile]:
     """The manifests of these snapshots, by path."""
-    return {m.manifest_path: m for snapshot in snapshots for m in snapshot.manifests(table.io)}
+    return {m.manifest_path: m for snapshot in snapshots for m in manifests_of(table.io, snapshot)}
 
 
 def paths_in(

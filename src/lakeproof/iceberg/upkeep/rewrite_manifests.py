@@ -19,7 +19,7 @@ from lakeproof.iceberg.committing.physical import NO_FILES, Wanted
 from lakeproof.iceberg.committing.produce import Producer
 from lakeproof.iceberg.committing.table_access import TableAccess
 from lakeproof.iceberg.committing.table_commits import go_through
-from lakeproof.iceberg.reading.manifest_cache import ManifestCache
+from lakeproof.iceberg.reading.manifest_cache import ManifestCache, manifests_of
 
 
 class RewrittenManifests(NamedTuple):
@@ -63,7 +63,7 @@ def rewrite_manifests(
 
 def _is_clustered(table: Table, head: Snapshot, spec_id: int | None) -> bool:
     """Whether one manifest of the target size holds it all, so that nothing is to be gained."""
-    there = [m for m in head.manifests(table.io) if m.content == ManifestContent.DATA]
+    there = [m for m in manifests_of(table.io, head) if m.content == ManifestContent.DATA]
     chosen = [m for m in there if spec_id in (None, m.partition_spec_id)]
     return len(chosen) <= 1 and all(m.manifest_length <= int(table.properties.get(TARGET, 8 << 20)) for m in chosen)
 
@@ -78,7 +78,7 @@ class _Clustering(TableAccess):
     def produced(self, answer: Commit | CommitWith, producer: Producer, others: list[str]) -> Snapshot:
         """The head's files in other manifests."""
         assert self.head is not None
-        there = self.head.manifests(self.table.io)
+        there = manifests_of(self.table.io, self.head)
         data = [m for m in there if m.content == ManifestContent.DATA and has_live_files(m)]
         old = [m for m in data if self.spec_id in (None, m.partition_spec_id)]
         kept = [m for m in there if m.content != ManifestContent.DATA or (m in data and m not in old)]

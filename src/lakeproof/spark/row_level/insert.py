@@ -23,10 +23,9 @@ from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.values import data_file_value
 from lakeproof.iceberg.committing.whole_file_commits import isolation_of, partition_filter, whole_files
 from lakeproof.iceberg.pyiceberg_names import Table
-from lakeproof.iceberg.tables.branches import ref_of
 from lakeproof.spark.engine import AppendRows, Engine, Overwrite, OverwritePartitions, WriteMode
 from lakeproof.spark.row_level.expired import again_if_expired
-from lakeproof.spark.row_level.rerun import reruns_left
+from lakeproof.spark.row_level.rerun import require_writable, reruns_left
 from lakeproof.spark.row_level.row_positions import as_rows, head_source, other_files, placed_scan, places_in
 from lakeproof.spark.row_level.scan_filters import Asked, condition_of
 from lakeproof.spark.row_level.scanned_files import dead_rows, homes_of, kept_rows
@@ -70,7 +69,7 @@ def insert(engine: Engine, found: ResolvedInsert, running: Running | None = None
     `running` is `None` where Spark itself runs the statement: it cannot run again.
     """
     table, rows, mode, said = found
-    ref_of(table)
+    require_writable(table)
     policy = engine.watch.policy_of(table)
     at_head = replaces_by_filter(_COMMANDS[type(mode)], policy, can_run_again=running is not None)
     if not said.reads and at_head:

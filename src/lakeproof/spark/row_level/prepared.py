@@ -80,6 +80,11 @@ def merged_on_read(
             place=f"table {'.'.join(table.name())}",
             hint="use copy-on-write, or set 'format-version'='2'",
         )
+    if targets and table.format_version >= 3:
+        place = f"table {'.'.join(table.name())}"
+        raise InvalidInput(
+            "merge-on-read of format version 3 is not written yet", place=place, hint="use copy-on-write"
+        )
     rows = as_rows(targets)
     values, files = [], []
     for path, bits in rows:

@@ -15,11 +15,12 @@ from pyspark.errors import PySparkException
 
 from lakeproof.commit import Command, Conflict, Policy, RunAgain, TableChange
 from lakeproof.commit.planning import MAX_RERUNS, Run, mode_for
-from lakeproof.errors import InvalidInput, LakeproofError
+from lakeproof.errors import LakeproofError
 from lakeproof.iceberg.committing.commit import FILES_WRITTEN, RUNNING_AGAIN, SCANNED, Committed
 from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.whole_file_commits import isolation_of, mode_of
+from lakeproof.iceberg.format_v3.metadata import require_kept
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.tables.branches import ref_of
 from lakeproof.spark.engine import Engine
@@ -122,11 +123,6 @@ def _remove(engine: Engine, table: Table, made: PreparedChange) -> None:
 
 
 def require_writable(table: Table) -> None:
-    """Format version 3 and versions that stay can be read, and are refused before any work is done."""
+    """Versions that stay, and tables of which a part would be lost, are refused before any work is done."""
     ref_of(table)
-    if table.format_version > 2:
-        raise InvalidInput(
-            f"tables of format version {table.format_version} can be read but not written",
-            place=f"table {'.'.join(table.name())}",
-            hint="use a table of format version 2",
-        )
+    require_kept(table)
