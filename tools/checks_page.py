@@ -46,6 +46,8 @@ SWITCHES = {
     "always_copies": "writes copy-on-write whatever the table's mode says",
     "filters_by_all_reads": "narrows by every predicate that the command reads by, subqueries included",
     "runs_again": "runs the command again when re-reading resolves the conflict",
+    "row_ids_at_first_try": "numbers its new rows once, and keeps the numbers when it has lost its swap",
+    "mints_row_ids": "gives a row that it changes the id of a new one",
     "carries_deletes": "carries deletes committed meanwhile over to rewritten files",
     "maps_rewrites": "records where a compaction put each row",
     "maps_copy_on_write": "records where copy-on-write put each row",

@@ -34,6 +34,11 @@ MEANINGS = {
         "snapshot as if at one moment since its scan and nobody wrote its rows since",
         "sequential_sequence_numbers": "a snapshot's sequence number is its parent's and one",
         "no_dangling_delete_files": "no commit adds a delete file that names a data file which is not in its snapshot",
+        "row_ids_are_unique": "with `row-ids=true`, as the next three: no two rows of the head have one id",
+        "row_ids_are_kept": "a row that is moved or changed keeps its id",
+        "row_ids_are_never_reused": "a new row has an id that no row had before; the table's next id only grows",
+        "last_changes_are_told": "a changed row has the number of its commit, a compaction's rows those that "
+        "they had: an equal id and an equal number is the same row, moved",
         "no_false_aborts": "a command is refused or run again only where committing would have been an anomaly; asked "
         "in small spaces, or with `measure-aborts=true`; does not count unless required",
         "operations_eventually_commit_or_abort": "every writer comes to rest",
@@ -77,7 +82,7 @@ MEANINGS = {
 def page() -> tuple[str, str]:
     """The path of the page and its text."""
     ours = named_policy("lakeproof")
-    iceberg_model = iceberg.model_of(iceberg.configured({}, ours))
+    iceberg_model = iceberg.model_of(iceberg.configured({"format-version": "3", "row-ids": "true"}, ours))
     files_model = files.build({"scans": "1"})
     paimon_model = paimon.build({})
     parts = [

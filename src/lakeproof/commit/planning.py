@@ -27,6 +27,7 @@ class Plan(NamedTuple):
     by_filter: bool = False
     squashes_upserts: bool = False  # of one key, all rows are written, not the last alone
     by_written_partitions: bool = False  # the filter is narrowed to the partitions of what was written
+    mints_row_ids: bool = False  # a row that changes gets the id of a new one
 
     def change(self, *, command_id: str, scan_snapshot: int | None, scan_sequence_number: int) -> TableChange:
         """The change before anything is added or removed."""

@@ -63,6 +63,8 @@ class Policy:
     filters_by_written_partitions: bool = False  # only what others do to partitions that the command writes matters
     runs_again: bool = False
     carries_deletes: bool = False
+    row_ids_at_first_try: bool = False  # numbers its new rows once, and keeps the numbers when it has lost its swap
+    mints_row_ids: bool = False  # gives a row that it changes an id as if it were new
     squashes_upserts: bool = False  # upserts of one key that are committed together are written one beside the other
     maps_rewrites: bool = False
     maps_copy_on_write: bool = False

@@ -33,6 +33,7 @@ def new_snapshot(
     removed = removed_data_files(head, change, answer, shape)
     stamp = data_sequence_number(change, policy, sequence_number)
     added = tuple(file._replace(sequence_number=stamp) for file in change.added_data_files)
+    added, next_row_id = with_row_ids(head, added)
     gone = {file.path for file in removed}
     data_files = (*(file for file in head.data_files if file.path not in gone), *added)
     deletes, replaced = added_delete_files(head, change, answer, shape, sequence_number, data_files)
@@ -50,7 +51,17 @@ def new_snapshot(
         command_id=change.command_id,
     )
     kept = (file for file in head.delete_files if file.path not in dropped)
-    return TableState(snapshot_id, sequence_number, data_files, (*kept, *deletes)), snapshot
+    return TableState(snapshot_id, sequence_number, data_files, (*kept, *deletes), next_row_id), snapshot
+
+
+def with_row_ids(head: TableState, added: tuple[DataFile, ...]) -> tuple[tuple[DataFile, ...], int | None]:
+    """The new files, listed in one manifest, with the ids that this head has next; a table without ids gives none."""
+    if head.next_row_id is None:
+        return added, None
+    counts = [len(file.rows) if file.rows is not None else file.record_count for file in added]
+    (manifest,), after = assigned_row_ids(head.next_row_id, [(None, sum(counts))])
+    firsts, _ = assigned_row_ids(manifest, [(None, count) for count in counts])
+    return tuple(file._replace(first_row_id=each) for file, each in zip(added, firsts, strict=True)), after
 
 
 def assigned_row_ids(next_row_id: int, items: Iterable[tuple[int | None, int]]) -> tuple[tuple[int, ...], int]:

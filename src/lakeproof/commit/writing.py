@@ -22,11 +22,14 @@ from lakeproof.format import (
     DeleteFile,
     Move,
     Row,
+    RowLineage,
     Rows,
     RowSet,
     TableShape,
     TableState,
     Value,
+    images,
+    inherited,
     live_rows,
     positions,
     row_set,
@@ -80,7 +83,8 @@ def plan_of(
     if command.meaning is not None and found == ALWAYS:
         found = command.meaning.everything
     mode, by_filter = mode_for(kind, policy, table_mode, again), replaces_by_filter(kind, policy)
-    return Plan(kind, mode, isolation, found, by_filter, policy.squashes_upserts, policy.filters_by_written_partitions)
+    flags = policy.squashes_upserts, policy.filters_by_written_partitions, policy.mints_row_ids
+    return Plan(kind, mode, isolation, found, by_filter, *flags)
 
 
 def written(command: RowCommand, table: TableState, shape: TableShape, plan: Plan, command_id: str) -> Written | None:
@@ -98,7 +102,7 @@ def written(command: RowCommand, table: TableState, shape: TableShape, plan: Pla
         return _replaced(base, command, done.added, shape)
     if command.command is Command.UPSERT:
         return _upserted(base, command, command.rows if plan.squashes_upserts else done.added, shape)
-    found = with_new_rows(base._replace(reads=reads), table, new, done.added, shape)
+    found = with_new_rows(base._replace(reads=reads), table, new, done.added, shape, mints=plan.mints_row_ids)
     if plan.by_written_partitions and shape.specs[-1]:
         return found._replace(change=found.change._replace(conflict_filter=_written_partitions(found.change, shape)))
     return found
@@ -113,11 +117,40 @@ def _written_partitions(change: TableChange, shape: TableShape) -> Expression:
 
 
 def with_new_rows(
-    base: TableChange, table: TableState, new: dict[Place, Row | None], added: tuple[Row, ...], shape: TableShape
+    base: TableChange,
+    table: TableState,
+    new: dict[Place, Row | None],
+    added: tuple[Row, ...],
+    shape: TableShape,
+    *,
+    mints: bool = False,
 ) -> Written:
     """The change, in its mode, with these rows given new versions (`None`: deleted) and these added."""
     write = _copy_files if base.mode is Mode.COPY_ON_WRITE and new else _delete_by_position
-    return write(base, table, _NewRows(new, added), shape)
+    return with_lineage(write(base, table, _NewRows(new, added), shape), table, mints=mints)
+
+
+def with_lineage(done: Written, table: TableState, *, mints: bool = False) -> Written:
+    """The new files with what they store of rows that were there before: their ids, and of a mere copy its last change.
+
+    `mints`: a row that changed is written as if it were new.
+    """
+    if table.next_row_id is None:
+        return done
+    known = {file.path: inherited(file) for file in table.data_files}
+
+    def stored(origin: Place | None, *, copied: bool) -> RowLineage:
+        if origin is None or (mints and not copied):
+            return None, None
+        number, updated = known[origin[0]][origin[1]]
+        return number, updated if copied else None
+
+    files = []
+    for file, origins in zip(done.change.added_data_files, done.origins, strict=True):
+        copies = images(done.change.mapping or (), file.path)
+        rows = tuple(stored(origin, copied=bool(copies >> p & 1)) for p, origin in enumerate(origins))
+        files.append(file._replace(lineage=rows if any(number is not None for number, _ in rows) else None))
+    return done._replace(change=done.change._replace(added_data_files=tuple(files)))
 
 
 def rewritten(table: TableState, files: Sequence[str], shape: TableShape, command_id: str) -> Written:
@@ -152,7 +185,7 @@ def rewritten(table: TableState, files: Sequence[str], shape: TableShape, comman
         kept=rows_of((file.path, bits) for file, bits in inputs),
         mapping=tuple(moves),
     )
-    return Written(change, tuple(origins))
+    return with_lineage(Written(change, tuple(origins)), table)
 
 
 def deletes_rewritten(table: TableState, command_id: str) -> Written | None:

@@ -1,6 +1,6 @@
 """What a table is: files, rows inside files, snapshots and their lineage. Values only."""
 
-from lakeproof.format.files import Bounds, DataFile, DeleteContent, DeleteFile, Row, Value
+from lakeproof.format.files import Bounds, DataFile, DeleteContent, DeleteFile, Row, RowLineage, Value
 from lakeproof.format.metadata import (
     PartitionField,
     PartitionSpec,
@@ -11,6 +11,7 @@ from lakeproof.format.metadata import (
     live_rows,
     visible,
 )
+from lakeproof.format.row_ids import FileRowIds, inherited, moves_by_row_ids, row_ids_of
 from lakeproof.format.rows import Move, RowMapping, Rows, RowSet, all_rows, images, moved, positions, row_set, rows_of
 from lakeproof.format.snapshots import Lineage, Operation, Snapshot, lineage
 
@@ -19,12 +20,14 @@ __all__ = [
     "DataFile",
     "DeleteContent",
     "DeleteFile",
+    "FileRowIds",
     "Lineage",
     "Move",
     "Operation",
     "PartitionField",
     "PartitionSpec",
     "Row",
+    "RowLineage",
     "RowMapping",
     "RowSet",
     "Rows",
@@ -36,10 +39,13 @@ __all__ = [
     "deleted_rows",
     "equality_hits",
     "images",
+    "inherited",
     "lineage",
     "live_rows",
     "moved",
+    "moves_by_row_ids",
     "positions",
+    "row_ids_of",
     "row_set",
     "rows_of",
     "visible",

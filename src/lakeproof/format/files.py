@@ -27,8 +27,15 @@ class Bounds(NamedTuple):
     has_nans: bool = True  # bounds leave NaN out, and NaN is greater than every number
 
 
+RowLineage = tuple[int | None, int | None]
+"""What a file stores of one row (format v3): its row id, and the number of its last change; `None`: inherited."""
+
+
 class DataFile(NamedTuple):
-    """A file of rows. `rows` are its values where somebody knows them (a model, a small window), else `None`."""
+    """A file of rows. `rows` are its values where somebody knows them (a model, a small window), else `None`.
+
+    Of format v3: a row has the id that `lineage` stores, else the `first_row_id` and its position.
+    """
 
     path: str
     partition: tuple[Value, ...] = ()
@@ -37,6 +44,8 @@ class DataFile(NamedTuple):
     record_count: int = 0
     bounds: tuple[Bounds, ...] = ()
     rows: tuple[Row, ...] | None = None
+    first_row_id: int | None = None  # `None`: not committed yet, or of a table whose rows have no ids
+    lineage: tuple[RowLineage, ...] | None = None  # `None`: it stores nothing of its rows
 
     @property
     def all_rows(self) -> RowSet:

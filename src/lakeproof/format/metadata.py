@@ -29,12 +29,13 @@ class TableShape(NamedTuple):
 
 
 class TableState(NamedTuple):
-    """The live files at a snapshot. Snapshot id `None`: nothing was committed yet."""
+    """The live files at a snapshot. Snapshot id `None`: nothing was committed yet. `next_row_id` `None`: no row ids."""
 
     snapshot_id: int | None = None
     sequence_number: int = 0
     data_files: tuple[DataFile, ...] = ()
     delete_files: tuple[DeleteFile, ...] = ()
+    next_row_id: int | None = None
 
     def has(self, path: str) -> bool:
         """Whether that data file is live."""

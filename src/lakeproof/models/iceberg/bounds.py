@@ -16,6 +16,7 @@ from lakeproof.errors import InvalidInput
 from lakeproof.format import PartitionField, TableShape, TableState
 from lakeproof.models import parameter_values as values
 from lakeproof.models.iceberg.anybody import EQUALITY, EXPIRY, USUAL, WAYS
+from lakeproof.models.iceberg.renaming.row_ids import renumbered
 from lakeproof.models.iceberg.workload import COLUMNS, KINDS, commands_of
 from lakeproof.models.iceberg.world import UNBOUNDED, Anybody, Setup
 from lakeproof.models.parameter_values import Parameter, Parameters
@@ -42,6 +43,7 @@ PARAMETERS: dict[str, Parameter] = {
     "delete-mode": Parameter(_MODES, "merge-on-read", "how DELETE writes"),
     "isolation": Parameter("snapshot|serializable", "snapshot", "what commands promise (also configured-isolation)"),
     "format-version": Parameter("2|3", "2", "3: deletion vectors"),
+    "row-ids": Parameter("switch", "false", "rows have ids (format v3): commits hand them out, moves keep them"),
     "allow-updates": Parameter("switch", "true", "there are UPDATEs"),
     "allow-deletes": Parameter("switch", "true", "there are DELETEs"),
     "commands": Parameter("names", "insert,update,delete", f"which commands are run: {', '.join(KINDS)}"),
@@ -220,6 +222,12 @@ def _setup(word: Mapping[str, str]) -> Setup:
     kinds = _kinds(word, partitioned=partitioned)
     commands = tuple(c for kind in kinds for c in commands_of(kind, keys, col2, col3, word["predicates"] == "id"))
     equality = any(kind.startswith("upsert") for kind in kinds)
+    row_ids = values.switch("row-ids", word["row-ids"])
+    if row_ids and shape.format_version < 3:
+        raise InvalidInput(
+            "Rows have ids in format v3 alone", place="--set row-ids=true", hint="--set format-version=3"
+        )
+    table = _initial(word["initial"], keys, col2, col3, shape)
     rewrites = values.count("max-delete-rewrites", word["max-delete-rewrites"])
     by_age = word["names"] == "by-age" or equality or word["dangling"] == "literal" or rewrites > 0
     ways = _ways(word)
@@ -231,7 +239,7 @@ def _setup(word: Mapping[str, str]) -> Setup:
     return Setup(
         shape=shape,
         commands=commands,
-        table=_initial(word["initial"], keys, col2, col3, shape),
+        table=renumbered(table._replace(next_row_id=0)) if row_ids else table,
         update_mode=Mode(word["update-mode"]),
         delete_mode=Mode(word["delete-mode"]),
         isolation=Isolation(word["isolation"].lower().replace("_", "-").replace("-isolation", "")),

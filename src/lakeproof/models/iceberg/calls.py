@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakeproof.commit.attempt import Happened, Phase, heard, what_became
+from lakeproof.commit.change import TableChange
 from lakeproof.commit.driver import call, leave
 from lakeproof.commit.validation import Answer, Commit, CommitWith, validate
 from lakeproof.models.iceberg.committing import committed
@@ -22,6 +23,18 @@ def answered(writer: Writer, shared: Shared, op: Op) -> Answer:
     """What `commit/` says of this change now."""
     checks, setup, head = writer.checks(op.change), writer.setup, shared.table
     return validate(op.change, op.window, writer.policy, checks, reruns_left=setup.reruns, head=head, shape=setup.shape)
+
+
+def numbered_once(change: TableChange, next_row_id: int) -> TableChange:
+    """The change with its new rows numbered from here, unless an earlier try numbered them: a bug of others."""
+    files = []
+    for file in change.added_data_files:
+        count = len(file.rows or ())
+        known = file.lineage or ((None, None),) * count
+        stored = tuple((next_row_id + p if number is None else number, at) for p, (number, at) in enumerate(known))
+        files.append(file._replace(lineage=stored))
+        next_row_id += count
+    return change._replace(added_data_files=tuple(files))
 
 
 class WriterCalls:
@@ -85,6 +98,8 @@ class WriterCalls:
             # the first and the last are told apart; those between are not in the table, so two are enough
             tries = min(request.tries + 1, 2) if self.attempt.unanswered or request.landed else 1
             self.own = self.own._replace(request=request._replace(tries=tries))
+        if self.writer.policy.row_ids_at_first_try and self.shared.table.next_row_id is not None:
+            self.own = self.own._replace(change=numbered_once(self.own.change, self.shared.table.next_row_id))
         self._may_fail(Phase.WRITE_METADATA)
         return Happened.WRITTEN
 

@@ -8,9 +8,20 @@ from lakeproof.commit.change import Command
 from lakeproof.commit.snapshots import new_snapshot
 from lakeproof.commit.validation import Commit, CommitWith
 from lakeproof.commit.writing import Origins, Place, placed
-from lakeproof.format import DeleteContent, Row, Snapshot, TableState, equality_hits, rows_of, visible
+from lakeproof.format import (
+    DeleteContent,
+    Row,
+    Snapshot,
+    TableState,
+    equality_hits,
+    moves_by_row_ids,
+    row_ids_of,
+    rows_of,
+    visible,
+)
 from lakeproof.models.iceberg import judging
 from lakeproof.models.iceberg.naming import Names, canonical, named_by_age
+from lakeproof.models.iceberg.renaming.row_ids import id_moves
 from lakeproof.models.iceberg.world import COMPACTION, UNBOUNDED, Conflicted, Event, Logged, Op, Setup, Shared, Writer
 
 
@@ -72,6 +83,8 @@ def landed(setup: Setup, head: TableState, table: TableState, snapshot: Snapshot
     result = judging.after(rows_after, new_files)
     named, names = canonical(table, setup) if setup.canonical else named_by_age(table, table.sequence_number)
     event = _event(setup, snapshot, head, before, result, rows_after, new_files, names)
+    if setup.canonical:
+        event = event._replace(ids=id_moves(head, table, named, names))
     return Landed(before, result, named, names, event)
 
 
@@ -142,9 +155,21 @@ def _event(
     )
 
 
+def followed_by_ids(snapshot: Snapshot) -> Snapshot:
+    """The snapshot with the mapping that row ids tell, whoever made it and whatever it recorded."""
+    files = (*snapshot.removed_data_files, *snapshot.added_data_files)
+    known = [found for file in files if (found := row_ids_of(file)) is not None]
+    if not snapshot.removed_data_files or len(known) < len(files):
+        return snapshot
+    removed = len(snapshot.removed_data_files)
+    return snapshot._replace(mapping=moves_by_row_ids(known[:removed], known[removed:]))
+
+
 def _seen(setup: Setup, snapshot: Snapshot, head: TableState) -> Snapshot:
     """The snapshot as others see it: equality deletes with the rows that they hit, and nothing that nobody asks."""
     columns = setup.shape.columns
+    if head.next_row_id is not None:
+        snapshot = followed_by_ids(snapshot)
     deletes = []
     for file in snapshot.added_delete_files:
         if file.content is DeleteContent.EQUALITY:
@@ -154,9 +179,10 @@ def _seen(setup: Setup, snapshot: Snapshot, head: TableState) -> Snapshot:
     if not setup.canonical:
         return snapshot._replace(added_delete_files=tuple(deletes), command_id="")
     return snapshot._replace(
+        added_data_files=tuple(f._replace(first_row_id=None, lineage=None) for f in snapshot.added_data_files),
         added_delete_files=tuple(deletes),
         removed_data_files=tuple(
-            file._replace(rows=None, bounds=file.bounds if setup.keeps_bounds else ())
+            file._replace(rows=None, bounds=file.bounds if setup.keeps_bounds else (), first_row_id=None, lineage=None)
             for file in snapshot.removed_data_files
         ),
         removed_delete_files=(),

@@ -8,7 +8,7 @@ from typing import Any
 from lakeproof.commit.checks import CHANGE_CHECKS, SNAPSHOT_CHECKS, describe_check
 from lakeproof.commit.explain import because
 from lakeproof.commit.validation import CommitWith, Refuse, RunAgain, validate
-from lakeproof.format import DeleteContent, Row, Rows, TableState, Value, deleted_rows, positions, visible
+from lakeproof.format import DeleteContent, Row, Rows, TableState, Value, deleted_rows, inherited, positions, visible
 from lakeproof.models.iceberg.world import (
     COMMIT,
     COMPACTION,
@@ -119,6 +119,8 @@ def _files(setup: Setup, table: TableState, log: tuple[Logged, ...]) -> dict[str
             dead = deleted_rows(file, state.delete_files, columns)
             rows = [shown(setup, row) for row in file.rows or ()]
             found[file.path] = {"kind": "data", "rows": rows, "deleted": list(positions(dead))}
+            if file.first_row_id is not None:
+                found[file.path]["row_ids"] = [number for number, _ in inherited(file)]
         for delete in state.delete_files:
             if delete.content is DeleteContent.EQUALITY:
                 values = [list(value) for value in delete.equality_values or ()]

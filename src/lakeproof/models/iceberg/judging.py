@@ -18,9 +18,19 @@ from typing import NamedTuple
 
 from lakeproof.commit.change import ONLY_REMOVES, Command, Isolation
 from lakeproof.commit.meaning import RowCommand, effect
-from lakeproof.commit.writing import Place
+from lakeproof.commit.writing import Place, placed
 from lakeproof.filters import ALWAYS
-from lakeproof.format import DeleteContent, Row, Rows, Snapshot, TableState, images, positions
+from lakeproof.format import (
+    DeleteContent,
+    Row,
+    RowLineage,
+    Rows,
+    Snapshot,
+    TableState,
+    images,
+    inherited,
+    positions,
+)
 from lakeproof.models.iceberg.world import COMPACTION, DEAD, Op, Setup
 
 NOTHING = RowCommand(Command.REWRITE)
@@ -113,13 +123,67 @@ def no_dangling_delete_files(commit: Judged) -> bool:
     return all(path in live for rows in named for path, _ in rows)
 
 
+# ---------------------------------------------------------------- row ids (format v3)
+
+
+def row_ids_are_unique(commit: Judged) -> bool:
+    """No two live rows have one id."""
+    ids = [number for _, number, _ in _row_ids(commit)]
+    return len(ids) == len({*ids})
+
+
+def row_ids_are_kept(commit: Judged) -> bool:
+    """A row that lives on, moved or changed, has the id that it had."""
+    had = _lineage(commit.head)
+    return all(origin not in had or number == had[origin][0] for origin, number, _ in _row_ids(commit))
+
+
+def row_ids_are_never_reused(commit: Judged) -> bool:
+    """A new row has an id that nobody had before; all ids are below what the table hands out next, which only grows."""
+    first, after = commit.head.next_row_id or 0, commit.table.next_row_id or 0
+    found = _row_ids(commit)
+    fresh = all(number >= first for origin, number, _ in found if origin is None)
+    return fresh and first <= after and all(number < after for _, number, _ in found)
+
+
+def last_changes_are_told(commit: Judged) -> bool:
+    """A row whose values changed says that it was changed now; a compaction's rows say what they said before."""
+    had, rows = _lineage(commit.head), commit.result.by_identity
+    for origin, _, updated in _row_ids(commit):
+        if origin is not None and origin in had:
+            same = had[origin][1] == updated
+            if same and rows[origin] != commit.before.get(origin):
+                return False
+            if not same and commit.op.change.command is Command.REWRITE:
+                return False
+    return True
+
+
+def _lineage(table: TableState) -> dict[Place | None, RowLineage]:
+    return {(file.path, p): pair for file in table.data_files for p, pair in enumerate(inherited(file))}
+
+
+def _row_ids(commit: Judged) -> list[tuple[Place | None, int, int | None]]:
+    """Of each row after the commit: what it is a version of (`None`: a new row), its id, and its last change."""
+    now = _lineage(commit.table)
+    files = zip(commit.snapshot.added_data_files, commit.op.ghost.origins, strict=True)
+    new = {(file.path, p): origin for file, origins in files for p, origin in enumerate(origins)}
+    live = [place for place, _ in placed(commit.table, commit.setup.shape.columns)]
+    return [(new.get(place, place), now[place][0] or 0, now[place][1]) for place in live]
+
+
 def violations(commit: Judged) -> tuple[str, ...]:
     """The properties that this commit violates; older snapshots never change, so nothing else need be asked."""
     found = []
     if not isolation_kept(commit):
         found = ["isolation_kept"] if consistent_read(commit) else ["consistent_read", "isolation_kept"]
     structure = (sequential_sequence_numbers, no_dangling_delete_files)
-    return (*found, *(test.__name__ for test in structure if not test(commit)))
+    lineage = ROW_IDS if commit.head.next_row_id is not None else ()
+    return (*found, *(test.__name__ for test in (*structure, *lineage) if not test(commit)))
+
+
+ROW_IDS = (row_ids_are_unique, row_ids_are_kept, row_ids_are_never_reused, last_changes_are_told)
+"""What is asked of a commit where rows have ids."""
 
 
 def _is_serial(commit: Judged) -> bool:

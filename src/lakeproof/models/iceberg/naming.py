@@ -23,6 +23,7 @@ from lakeproof.format import (
     live_rows,
     positions,
 )
+from lakeproof.models.iceberg.renaming.row_ids import IdMoves, renumbered, with_moved_ids
 from lakeproof.models.iceberg.world import DEAD, Ghost, Op, Setup
 
 Names = Mapping[str, tuple[str, tuple[int, ...]]]
@@ -64,7 +65,7 @@ def canonical(table: TableState, setup: Setup) -> tuple[TableState, Names]:
             deletes.append(DeleteFile(f"d{name}", content, partition, file.spec_id, positions=of))
             rows = (*rows, (GHOST_ROW,) * len(setup.shape.columns))
         files.append(DataFile(name, partition, file.spec_id, 0, 0, bounds, rows))
-    return TableState(0, 0, tuple(files), tuple(deletes)), names
+    return renumbered(TableState(0, 0, tuple(files), tuple(deletes), table.next_row_id)), names
 
 
 def _with_deletes(table: TableState) -> set[str]:
@@ -151,12 +152,16 @@ REPLACED = "a file that was replaced"
 """Where a delete points whose data file somebody replaced: the rows live on in another file."""
 
 
-def renamed_op(op: Op, window: CommitWindow, ghost: Ghost, names: Names, *, replaced: bool) -> Op:
+def renamed_op(
+    op: Op, window: CommitWindow, ghost: Ghost, names: Names, *, replaced: bool, ids: IdMoves | None = None
+) -> Op:
     """A command under way, under new names. Inputs that are gone are forgotten: what they gave, the window knows.
 
     `replaced`: files that are gone now were replaced by others. A delete of a file that was only dropped is void.
     """
     change = op.change
+    if ids is not None and any(file.lineage is not None for file in change.added_data_files):
+        change = change._replace(added_data_files=with_moved_ids(change.added_data_files, ids))
     if change.removed_data_files or change.required_data_files or change.kept or change.added_delete_files:
         removed = {f._replace(path=names[f.path][0]) for f in change.removed_data_files if f.path in names}
         mapping = change.mapping and tuple(sorted(_renamed_moves(change.mapping, names)))

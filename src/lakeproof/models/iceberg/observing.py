@@ -25,7 +25,7 @@ def observe(writer: Writer, own: Own, event: Event, *, me: bool = False) -> Own:
     if window.conflict and _is_settled(writer, own, window):
         return Conflicted(own.command, own.group, window.conflict.check, own.turn)
     ghost, replaced = _followed_ghost(writer, own, event), not snapshot.adds_no_data
-    op = renamed_op(own, window, ghost, event.new_names, replaced=replaced)
+    op = renamed_op(own, window, ghost, event.new_names, replaced=replaced, ids=event.ids)
     return _passed_by(writer.setup, op, me=me) if mine else op
 
 

@@ -13,7 +13,7 @@ from lakeproof.commit.change import Command, Mode
 from lakeproof.commit.checks import OF_OTHERS, OF_READS, WINDOW_CHECKS
 from lakeproof.commit.policy import Policy, checks_of
 from lakeproof.models.iceberg import judging
-from lakeproof.models.iceberg.world import Own, Ready, Setup, Shared, Writer
+from lakeproof.models.iceberg.world import GIVEN, GIVEN_AGAIN, KEPT, Own, Ready, Setup, Shared, Writer
 
 JUDGED = {
     judging.consistent_read.__name__: "ConsistentRead",
@@ -27,6 +27,8 @@ JUDGED = {
 def properties(setup: Setup, policies: tuple[Policy, ...]) -> tuple[Property, ...]:
     """All properties of one configuration."""
     judged = [always(name, partial(_keeps, name), seed_name=seed) for name, seed in JUDGED.items()]
+    if setup.table.next_row_id is not None:
+        judged += [always(test.__name__, partial(_keeps, test.__name__)) for test in judging.ROW_IDS]
     return (
         *judged,
         *([never("no_false_aborts", "needless", counts=False)] if setup.measure else []),
@@ -72,8 +74,24 @@ def _possible(setup: Setup, policies: tuple[Policy, ...]) -> list[Property]:
         found += [reachable(f"somebody else: {way}", f"somebody else: {way}") for way in setup.anybody.ways]
     if setup.unknown:
         found.append(reachable("some writer finds its own commit", "found its own commit"))
+    if setup.table.next_row_id is not None:
+        found += [reachable(name, mark) for name, mark in _possible_row_ids(setup, len(policies))]
     if setup.max_crashes:
         found.append(reachable("some writer crashes", "crash"))
+    return found
+
+
+def _possible_row_ids(setup: Setup, writers: int) -> list[tuple[str, str]]:
+    """What may happen to row ids and vectors in this workload, and the mark of it."""
+    kinds = {command.command for command in setup.commands}
+    found = []
+    if setup.max_compactions or kinds & {Command.UPDATE, Command.MERGE}:
+        found.append(("some row keeps its id in another file", KEPT))
+    if Command.INSERT in kinds:
+        found.append(("some new row is given an id", GIVEN))
+        ids = {row[0] for command in setup.commands for row in command.rows}
+        if setup.tracks_lost_swaps and writers > 1 and len(ids) > 1:  # else two INSERTs are never under way
+            found.append(("some new row is given an id after a lost swap", GIVEN_AGAIN))
     return found
 
 

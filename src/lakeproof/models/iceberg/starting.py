@@ -197,7 +197,10 @@ def _lightened(setup: Setup, change: TableChange, *, by_rows: bool) -> TableChan
         kept = change.added_delete_files if equality else ()
         change = change._replace(added_delete_files=kept, required_data_files=())
     if setup.canonical:
-        removed = tuple(file._replace(rows=None, bounds=(), record_count=0) for file in change.removed_data_files)
+        removed = tuple(
+            file._replace(rows=None, bounds=(), record_count=0, first_row_id=None, lineage=None)
+            for file in change.removed_data_files
+        )
         change = change._replace(scan_snapshot=None, removed_data_files=removed)
     return change
 

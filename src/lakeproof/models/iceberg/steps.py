@@ -28,6 +28,9 @@ from lakeproof.models.iceberg.world import (
     COMMIT,
     COMMITTING,
     COMPACTION,
+    GIVEN,
+    GIVEN_AGAIN,
+    KEPT,
     LOST,
     READ,
     UNBOUNDED,
@@ -75,7 +78,9 @@ def validate_and_write_metadata(writer: Writer, shared: Shared, own: Own) -> Ite
     if isinstance(own, Op) and own.attempt.phase is Phase.REFRESH and not writer.setup.fused:
         calls = _tried(writer, shared, own)
         if calls is not None and calls.attempt.phase is Phase.SWAP:
-            again = ("lost swap, then may commit",) if own.phase == LOST else ()
+            lost = own.phase == LOST
+            given = lost and GIVEN in _row_id_marks(shared, own)
+            again = ("lost swap, then may commit",) * lost + (GIVEN_AGAIN,) * given
             label = ", ".join(writer.checks(own.change).names) or "nothing to ask"
             yield Outcome(shared, calls.own, label=label, marks=("validation passes", *again))
 
@@ -91,7 +96,7 @@ def swap(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
     for fate in (ANSWERED, ANSWER_LOST, LATE) if silent else (ANSWERED,):
         calls = WriterCalls(writer, shared, own, fate=fate).called()
         if calls.attempt.phase is Phase.COMMITTED:
-            marks = (f"{own.change.command} commits", *_adjustments(calls.answer))
+            marks = (f"{own.change.command} commits", *_adjustments(calls.answer), *_row_id_marks(shared, own))
             yield Outcome(calls.left().shared, writer.rested(own), calls.event, marks=marks)
         else:
             back = calls.shared._replace(under_way=shared.under_way, pending=shared.pending)
@@ -103,6 +108,16 @@ _MARKS = {ANSWER_LOST: "answer lost", LATE: "request late"}
 
 def _adjustments(answer: Answer | None) -> tuple[str, ...]:
     return ("deletes carried over",) if isinstance(answer, CommitWith) and answer.carried else ()
+
+
+def _row_id_marks(shared: Shared, own: Op) -> tuple[str, ...]:
+    """What the commit says of row ids, where rows have any."""
+    if shared.table.next_row_id is None:
+        return ()
+    new = own.change.added_data_files
+    kept = any(number is not None for file in new for number, _ in file.lineage or ())
+    given = any(file.lineage is None or (None, None) in file.lineage for file in new)
+    return (KEPT,) * kept + (GIVEN,) * given
 
 
 def finish(writer: Writer, shared: Shared, own: Own) -> Iterator[Outcome]:
@@ -250,9 +265,11 @@ def _compacts(writer: Writer) -> bool:
     return bool(writer.setup.max_compactions) or COMPACTION in {i for choice in writer.program or () for i in choice}
 
 
-def _takes_whole_files(writer: Writer) -> bool:
-    """Whether some command's checks look at the head itself, not only at what was remembered of the window."""
-    return any(command.command in WHOLE_FILES for command in writer.setup.commands)
+def _asks_the_head(writer: Writer) -> bool:
+    """Whether a try looks at the head itself, not only at what was remembered of the window."""
+    return writer.policy.row_ids_at_first_try or any(
+        command.command in WHOLE_FILES for command in writer.setup.commands
+    )
 
 
 def _loses_answers(writer: Writer) -> bool:
@@ -265,9 +282,7 @@ STEPS = (
     ProtocolPart("start delete rewrite", start_delete_rewrite, lambda writer: bool(writer.setup.max_delete_rewrites)),
     ProtocolPart("read", read, private=True),
     ProtocolPart("write", write, private=True),
-    ProtocolPart(
-        "validate", validate_and_write_metadata, lambda writer: not writer.setup.fused, False, _takes_whole_files
-    ),
+    ProtocolPart("validate", validate_and_write_metadata, lambda writer: not writer.setup.fused, False, _asks_the_head),
     ProtocolPart("swap", swap),
     ProtocolPart("refuse", refuse),
     ProtocolPart("finish", finish, lambda writer: _compacts(writer) or _loses_answers(writer)),

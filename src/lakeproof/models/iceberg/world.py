@@ -23,6 +23,7 @@ from lakeproof.commit.validation import RunAgain
 from lakeproof.commit.window import CommitWindow
 from lakeproof.commit.writing import Origins, Place, plan_of
 from lakeproof.format import Row, Rows, Snapshot, TableShape, TableState, Value
+from lakeproof.models.iceberg.renaming.row_ids import IdMoves
 
 COMPACTION = -1
 """The index that a compaction has in place of a command's."""
@@ -153,6 +154,8 @@ READ, WRITE, COMMITTING = "READ_DATA_FILES", "WRITE_DATA_FILES", "the files are 
 METADATA, COMMIT, LOOK, STOP = "WRITE_METADATA_FILES", "COMMIT", "LOOK", "UNKNOWN"
 LOST = "WRITE_METADATA_FILES after a lost swap"
 _WORDS = {Phase.REFRESH: METADATA, Phase.LOOK: LOOK, Phase.SWAP: COMMIT}
+KEPT, GIVEN = "a row keeps its id", "a row is given an id"
+GIVEN_AGAIN = "row ids are handed out after a lost swap"
 READY = Ready()
 Own = Ready | Conflicted | Op
 
@@ -166,6 +169,7 @@ class _EventFields(NamedTuple):
     truth: tuple[tuple[Place, Place | None, bool], ...] = ()  # old place, new place (None: gone), was it written?
     fresh: tuple[tuple[Place, Row], ...] = ()  # rows that this commit wrote, at their new places
     rows: tuple[tuple[Place, Row], ...] = ()  # all rows of the new head; only where a command has a subquery
+    ids: IdMoves | None = None  # under canonical names: what became of the numbers that rows had
 
 
 class Event(_EventFields):

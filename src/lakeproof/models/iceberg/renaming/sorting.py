@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from lakeproof.commit.change import TableChange
 from lakeproof.commit.writing import Origins, Place, new_file
-from lakeproof.format import Move, Row, RowMapping, Rows, TableShape, positions, rows_of
+from lakeproof.format import Move, Row, RowLineage, RowMapping, Rows, TableShape, positions, rows_of
+from lakeproof.models.iceberg.renaming.row_ids import in_order_of_the_dead
 from lakeproof.models.iceberg.world import Conflicted, Op, Own
 
 
@@ -67,7 +68,11 @@ def sorted_change(change: TableChange, rows: Sequence[Sequence[Row]], shape: Tab
         order = tuple(sorted(range(len(each)), key=[repr(row) for row in each].__getitem__))
         ordered.append((file, order, [each[p] for p in order]))
     ordered.sort(key=lambda one: repr(one[2]))
-    files = tuple(new_file(number, each, shape) for number, (_, _, each) in enumerate(ordered))
+    files = tuple(
+        new_file(number, each, shape)._replace(lineage=_permuted(change.added_data_files[file].lineage, order))
+        for number, (file, order, each) in enumerate(ordered)
+    )
+    files = in_order_of_the_dead(files)
     places = {
         (change.added_data_files[old].path, p): (new.path, i)
         for new, (old, order, _) in zip(files, ordered, strict=True)
@@ -76,6 +81,10 @@ def sorted_change(change: TableChange, rows: Sequence[Sequence[Row]], shape: Tab
     mapping = change.mapping and _moved(change.mapping, places)
     changed = change._replace(added_data_files=files, mapping=mapping)
     return SortedChange(changed, tuple((file, order) for file, order, _ in ordered), places)
+
+
+def _permuted(lineage: tuple[RowLineage, ...] | None, order: tuple[int, ...]) -> tuple[RowLineage, ...] | None:
+    return None if lineage is None else tuple(lineage[p] for p in order)
 
 
 def _moved(mapping: RowMapping, places: dict[Place, Place]) -> RowMapping:

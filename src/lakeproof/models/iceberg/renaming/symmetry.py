@@ -22,6 +22,7 @@ from lakeproof.commit.writing import Place
 from lakeproof.filters import And, Compare, Expression, In, Or
 from lakeproof.format import DataFile, DeleteFile, Row, TableState, Value
 from lakeproof.models.iceberg.naming import FORGOTTEN, Names, canonical, renamed_op, renamed_rows
+from lakeproof.models.iceberg.renaming.row_ids import IdMoves, swapped_ids
 from lakeproof.models.iceberg.renaming.sorting import SortedChange, sorted_change
 from lakeproof.models.iceberg.world import COMPACTION, DEAD, Conflicted, Ghost, Op, Own, Setup, Shared
 
@@ -36,6 +37,11 @@ class Moves(tuple[tuple[str, str, tuple[int, ...]], ...]):
     def names(self) -> Names:
         """The same by old file; what is left of files without a live row stays where it is."""
         return {old: (new, places) for old, new, places in self} | {FORGOTTEN: (FORGOTTEN, ())}
+
+    @cached_property
+    def ids(self) -> IdMoves:
+        """How the ids of rows move with their places."""
+        return swapped_ids(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +101,8 @@ class TableRenaming:
         if isinstance(own, Conflicted):
             return own._replace(command=command)
         op = self.change(own.change).of(own)._replace(command=command)
-        return renamed_op(op, op.window, renamed_ghost(op.ghost, names), names, replaced=False)
+        ids = moves.ids if any(file.lineage is not None for file in op.change.added_data_files) else None
+        return renamed_op(op, op.window, renamed_ghost(op.ghost, names), names, replaced=False, ids=ids)
 
     def change(self, change: TableChange) -> SortedChange:
         """The change with renamed values; its places are renamed elsewhere. Changes are few, like tables."""
