@@ -36,7 +36,8 @@ REMOVERS = {
     "iceberg/upkeep/expire.py": "what expired snapshots alone needed",
     "iceberg/upkeep/orphans.py": "files that nothing references",
     "iceberg/tables/tables.py": "a dropped table's files",
-    "spark/writing/spark_write.py": "folders of writers whose commit certainly failed (commit/driver.py)",
+    "spark/writing/leftovers.py": "folders of writes that failed, or whose commit certainly failed (commit/driver.py)",
+    "spark/writing/spark_write.py": "files without rows, before anybody names them",
 }
 """Who deletes files of a table, and by whose leave."""
 

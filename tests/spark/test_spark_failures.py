@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -166,3 +167,18 @@ def test_what_breaks_inside_spark_is_said_in_spark_s_own_words(lake: Lake) -> No
     ):
         gateway.named("java.util.Optional").empty().get()
     assert "calling o" not in str(caught.value)
+
+
+def test_a_task_that_is_still_at_work_when_another_fails_leaves_nothing(lake: Lake, name: str, warehouse: Path) -> None:
+    """The first task sleeps over the failure of the second, and makes its file afterwards."""
+    sleep = "reflect('java.lang.Thread', 'sleep', {}L)"
+    first = f"id = 0 and {sleep.format(1500)} = ''"
+    second = f"id = 9 and {sleep.format(300)} <> ''"
+    lake.sql(f"create table {name} (a bigint, p bigint) using iceberg partitioned by (p)")
+    lake.sql(f"insert into {name} select if({first}, 0, if({second}, 1, id)), id % 2 from range(0, 10, 1, 2)")
+    before = set((warehouse / "default" / name).rglob("*"))
+    rows = f"select if({first}, 0, if({second}, raise_error('no more'), id)), id % 2 from range(0, 10, 1, 2)"
+    with pytest.raises(InvalidInput, match="no more"):
+        lake.sql(f"insert into {name} {rows}")
+    time.sleep(2)
+    assert set((warehouse / "default" / name).rglob("*")) == before

@@ -37,7 +37,8 @@ from lakeproof.spark.jvm.spark_types import to_spark_schema
 from lakeproof.spark.lake import Lake
 from lakeproof.spark.row_level.new_rows import with_partitions
 from lakeproof.spark.statements.local_rows import local_rows
-from lakeproof.spark.writing.spark_write import new_folder, remove_folder, with_statistics
+from lakeproof.spark.writing.leftovers import remove_folder
+from lakeproof.spark.writing.spark_write import new_folder, with_statistics
 from lakeproof.spark.writing.worker_write import driver_files
 
 _COMPACTION = re.compile(r"rewrite_data_files\s*\(\s*'[^']*'\s*\)", re.IGNORECASE)

@@ -23,8 +23,8 @@ from lakeproof.iceberg.tables.refs import find_version, snapshot_as_of, snapshot
 from lakeproof.iceberg.tables.tables import find_table, load_table
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.reading.scan import Scan, Scans
-from lakeproof.spark.writing.leftovers import removed_if_refused
-from lakeproof.spark.writing.spark_write import remove_folder, write_rows
+from lakeproof.spark.writing.leftovers import remove_folder, removed_if_refused
+from lakeproof.spark.writing.spark_write import write_rows
 
 
 @dataclass(frozen=True)

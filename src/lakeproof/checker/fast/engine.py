@@ -160,7 +160,9 @@ class Search:
                     self.states += new.count
             self.seconds["expand"] += between - before
             self.seconds["dedup"] += time.perf_counter() - between
-            cut = watch.look(self.states, self.transitions, len(self.levels) - 2, sum(run.count for run in self.levels[-1].runs))
+            cut = watch.look(
+                self.states, self.transitions, len(self.levels) - 2, sum(run.count for run in self.levels[-1].runs)
+            )
             if cut:
                 return cut
         return ""

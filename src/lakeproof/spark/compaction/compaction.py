@@ -33,8 +33,7 @@ from lakeproof.spark.engine import Engine
 from lakeproof.spark.row_level.rerun import note_rerun, require_writable, reruns_left
 from lakeproof.spark.row_level.row_positions import Found
 from lakeproof.spark.row_level.scanned_files import dead_rows, kept_rows
-from lakeproof.spark.writing.leftovers import removed_if_refused
-from lakeproof.spark.writing.spark_write import remove_folder
+from lakeproof.spark.writing.leftovers import remove_folder, removed_if_refused
 
 PIECES_AT_ONCE = 50
 

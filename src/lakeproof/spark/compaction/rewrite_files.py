@@ -32,7 +32,8 @@ from lakeproof.spark.reading.file_index import ScanSource
 from lakeproof.spark.reading.scan import Scans
 from lakeproof.spark.row_level.row_positions import Found, PlacedFileIndex, placed_source, read_schema
 from lakeproof.spark.row_level.scanned_files import Home, kept_rows
-from lakeproof.spark.writing.spark_write import native_paths, new_folder, remove_folder, tagged, with_statistics
+from lakeproof.spark.writing.leftovers import removed_if_failed
+from lakeproof.spark.writing.spark_write import native_paths, new_folder, tagged, with_statistics
 from lakeproof.spark.writing.worker_write import worker_paths
 
 _PART = "_lakeproof_part"
@@ -66,7 +67,7 @@ def rewrite(engine: Engine, table: Table, pieces: Sequence[Piece], lost: Found) 
     rows = reduce(DataFrame.unionAll, parts)
     layout = _layout(rows, source)
     folder = new_folder(table)
-    try:
+    with removed_if_failed(gateway, folder):
         written = _written(gateway, table, rows, folder)
         homes = {home.path: home for piece in pieces for home in piece}
         files = [
@@ -78,9 +79,6 @@ def rewrite(engine: Engine, table: Table, pieces: Sequence[Piece], lost: Found) 
             move for file in made for move in _moves(file, [homes[p] for p in layout[written[file.file_path]]], lost)
         )
         return RewrittenFiles(made, mapping, folder)
-    except BaseException:
-        remove_folder(gateway, folder)
-        raise
 
 
 def _moves(file: IcebergFile, inputs: Sequence[Home], lost: Found) -> list[Move]:

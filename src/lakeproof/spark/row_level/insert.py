@@ -31,8 +31,8 @@ from lakeproof.spark.row_level.scan_filters import Asked, condition_of
 from lakeproof.spark.row_level.scanned_files import dead_rows, homes_of, kept_rows
 from lakeproof.spark.statements.analysis import ParsedInsert
 from lakeproof.spark.statements.insert_analysis import ResolvedInsert, resolve_insert
-from lakeproof.spark.writing.leftovers import removed_if_refused
-from lakeproof.spark.writing.spark_write import WrittenFiles, remove_folder, write_rows
+from lakeproof.spark.writing.leftovers import remove_folder, removed_if_refused
+from lakeproof.spark.writing.spark_write import WrittenFiles, write_rows
 
 _COMMANDS: dict[type, Command] = {
     AppendRows: Command.INSERT_SELECT,

@@ -25,13 +25,13 @@ from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.jvm.spark_types import has_collections, to_spark_schema
 from lakeproof.spark.reading.columns import named_column
 from lakeproof.spark.row_level.row_positions import PLACE
+from lakeproof.spark.writing.leftovers import remove_folder, removed_if_failed
 from lakeproof.spark.writing.spark_write import (
     WrittenFiles,
     native_paths,
     new_folder,
     partition_columns,
     partition_in_path,
-    remove_folder,
     tagged,
     with_partition_columns,
     with_statistics,
@@ -137,16 +137,13 @@ def _written_and_told(gateway: Gateway, table: Table, rows: DataFrame) -> TakenR
     own = len(table.schema().fields)
     with_parts = with_partition_columns(watched.drop(PLACE, FATE), table, as_text=False)
     folder = new_folder(table)
-    try:
+    with removed_if_failed(gateway, folder):
         paths = native_paths(gateway, with_parts, with_parts.columns[own:], folder, table)
         files = with_statistics(table, [WrittenFile(path, partition_in_path(path, table)) for path in paths])
         heard = _heard(gateway, with_parts)
         count = sum(file.record_count for file in files)
         if count != heard["written"][0].as_py():  # never seen; if it happens, no place may be believed
             raise LakeproofError(f"{count} rows were written where {heard['written'][0]} were found")
-    except BaseException:
-        remove_folder(gateway, folder)
-        raise
     if not files:
         remove_folder(gateway, folder)
     places = tuple(heard[f"fate_{fate}"].combine_chunks().flatten().to_numpy() for fate in FATES)

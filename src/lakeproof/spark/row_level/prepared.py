@@ -20,7 +20,8 @@ from lakeproof.spark.row_level.effect import RowEffect
 from lakeproof.spark.row_level.new_rows import write_new
 from lakeproof.spark.row_level.row_positions import Found, as_rows
 from lakeproof.spark.row_level.scanned_files import Home, dead_rows, homes_of, kept_rows
-from lakeproof.spark.writing.spark_write import WrittenFiles, remove_folder
+from lakeproof.spark.writing.leftovers import remove_folder
+from lakeproof.spark.writing.spark_write import WrittenFiles
 
 NOTHING = WrittenFiles((), "")
 

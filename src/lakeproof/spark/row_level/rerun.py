@@ -32,8 +32,7 @@ from lakeproof.spark.row_level.merge import merge_effect
 from lakeproof.spark.row_level.prepared import PreparedChange, prepare_change
 from lakeproof.spark.row_level.update import update_effect
 from lakeproof.spark.statements.analysis import ParsedCommand
-from lakeproof.spark.writing.leftovers import removed_if_refused
-from lakeproof.spark.writing.spark_write import remove_folder
+from lakeproof.spark.writing.leftovers import remove_folder, removed_if_refused
 
 MAX_RERUNS_PROPERTY = "lakeproof.max-reruns"
 _log = logging.getLogger("lakeproof")

@@ -31,8 +31,8 @@ from lakeproof.spark.jvm.spark_types import to_iceberg_schema, to_iceberg_type
 from lakeproof.spark.reading.file_groups import NAME_MAPPING
 from lakeproof.spark.statements.names import managed, qualified, spark_has
 from lakeproof.spark.statements.table_options import DEPENDENCIES, is_managed, lowered, table_properties
-from lakeproof.spark.writing.leftovers import removed_if_refused
-from lakeproof.spark.writing.spark_write import remove_folder, write_rows
+from lakeproof.spark.writing.leftovers import remove_folder, removed_if_refused
+from lakeproof.spark.writing.spark_write import write_rows
 from lakeproof.sql import statements as s
 
 FORMATS = ("parquet", "orc")

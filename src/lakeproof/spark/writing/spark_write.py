@@ -40,6 +40,7 @@ from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.jvm.paths import for_spark, from_spark
 from lakeproof.spark.jvm.spark_types import FIELD_ID, has_collections, to_spark_schema
 from lakeproof.spark.reading.columns import named_column, quoted
+from lakeproof.spark.writing.leftovers import remove_folder, removed_if_failed
 from lakeproof.spark.writing.local_write import local_files
 from lakeproof.spark.writing.transforms import decoded, encoded, transform_column
 from lakeproof.spark.writing.worker_write import write_in_workers
@@ -60,7 +61,7 @@ class WrittenFiles(NamedTuple):
 def write_rows(gateway: Gateway, table: Table, rows: DataFrame) -> WrittenFiles:
     """The rows as data files that no snapshot names yet; after a failure nothing is left behind."""
     folder = new_folder(table)
-    try:
+    with removed_if_failed(gateway, folder):
         local = local_files(gateway, table, rows, folder)
         if local is not None:
             return WrittenFiles(tuple(local), folder)
@@ -74,9 +75,6 @@ def write_rows(gateway: Gateway, table: Table, rows: DataFrame) -> WrittenFiles:
             paths = native_paths(gateway, with_parts, names, folder, table)
             files = [_written(table, path) for path in paths]
         return WrittenFiles(with_statistics(table, files), folder)
-    except BaseException:
-        remove_folder(gateway, folder)
-        raise
 
 
 def _written(table: Table, path: str) -> WrittenFile:
@@ -91,12 +89,6 @@ def new_folder(table: Table) -> str:
     """A folder for the data files of one write."""
     base = table.properties.get("write.data.path", f"{table.location().rstrip('/')}/data")
     return f"{base.rstrip('/')}/{uuid.uuid4().hex[:16]}"
-
-
-def remove_folder(gateway: Gateway, folder: str) -> None:
-    """The folder and everything in it are gone."""
-    path = gateway.jvm.org.apache.hadoop.fs.Path(for_spark(folder))
-    path.getFileSystem(gateway.session.sessionState().newHadoopConf()).delete(path, True)
 
 
 def tagged(rows: DataFrame, table: Table, *, checked: bool = True, more: Sequence[str] = ()) -> DataFrame:
