@@ -189,6 +189,11 @@ def follow_reads(memory: RowMemory, step: RowStep) -> Walked | Conflict:
     return reads
 
 
+def asks_of_other_rows(change: TableChange, asked: frozenset[str]) -> bool:
+    """Whether rows matter that the change did not read: what is told of where rows went must then be told of all."""
+    return "new_rows_match" in asked or change.command in ONLY_REMOVES
+
+
 def follow_unseen(memory: RowMemory, targets: Walked, step: RowStep) -> tuple[Rows, frozenset[Rows] | None]:
     """Rows added since the scan that the change would have read, and what a DELETE would have hit (`missed`).
 

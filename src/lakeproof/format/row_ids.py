@@ -45,11 +45,15 @@ def row_ids_of(file: DataFile) -> FileRowIds | None:
     return FileRowIds(file.path, np.arange(len(found), dtype=np.int64), ids, updated)
 
 
-def moves_by_row_ids(old: Sequence[FileRowIds], new: Sequence[FileRowIds]) -> RowMapping:
+MOST_BYTES = 64 << 20
+"""What a mapping may take in memory: a move of its own for every row of a large file that was sorted takes too much."""
+
+
+def moves_by_row_ids(old: Sequence[FileRowIds], new: Sequence[FileRowIds]) -> RowMapping | None:
     """Where rows of removed files went: an equal id with an equal last change is the same row, moved.
 
     An equal id with another number was changed, and an id that comes twice among the new rows says nothing: neither
-    is in the mapping, so whoever looks for such a row reads it again.
+    is in the mapping, so whoever looks for such a row reads it again. `None`: the mapping would be too large.
     """
     if not sum(len(file.ids) for file in new):
         return ()
@@ -64,15 +68,20 @@ def moves_by_row_ids(old: Sequence[FileRowIds], new: Sequence[FileRowIds]) -> Ro
         once = np.searchsorted(ids, file.ids, side="right") - at == 1
         at = np.minimum(at, len(ids) - 1)
         same = once & (ids[at] == file.ids) & (updated[at] == file.last_updated)
-        moves += _runs(file.path, file.positions[same], [each.path for each in new], files[at[same]], places[at[same]])
+        found = _runs(file.path, file.positions[same], [each.path for each in new], files[at[same]], places[at[same]])
+        if found is None:
+            return None
+        moves += found
     return tuple(moves)
 
 
-def _runs(path: str, rows: Numbers, names: Sequence[str], files: Numbers, places: Numbers) -> list[Move]:
-    """Moves of rows that stay side by side."""
+def _runs(path: str, rows: Numbers, names: Sequence[str], files: Numbers, places: Numbers) -> list[Move] | None:
+    """Moves of rows that stay side by side; `None`: too many."""
     if not len(rows):
         return []
     ends = np.flatnonzero((np.diff(files) != 0) | (np.diff(places) != 1)) + 1
+    if (len(ends) + 1) * int(rows[-1]) // 8 > MOST_BYTES:
+        return None
     starts = [0, *ends.tolist()]
     parts = zip(starts, [*starts[1:], len(rows)], strict=True)
     return [Move(path, row_set(rows[a:b]), names[files[a]], int(places[a])) for a, b in parts]

@@ -13,9 +13,11 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.commit import CheckList, Commit, CommitWith
+from lakeproof.commit.rows import asks_of_other_rows
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import columns_of
-from lakeproof.format import TableShape
+from lakeproof.format import Snapshot as WindowSnapshot
+from lakeproof.format import TableShape, rows_of
 from lakeproof.iceberg.committing.commit import (
     METADATA_WRITTEN,
     Hook,
@@ -37,6 +39,7 @@ from lakeproof.iceberg.committing.values import data_file_value, shape_of
 from lakeproof.iceberg.committing.window import load_window, unseen_snapshots, with_rows
 from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.format_v3.metadata import require_kept
+from lakeproof.iceberg.format_v3.row_moves import ids_of_rows, is_unmapped, with_moves
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache, shared_cache
 from lakeproof.iceberg.tables.branches import at_ref, ref_of, whole_table
 from lakeproof.iceberg.upkeep.reachable import own_files
@@ -104,12 +107,23 @@ class TableAccess:
             columns = columns_of(change.conflict_filter)
             try:
                 window = load_window(self.table, found.unseen, checks.needs, columns=columns, cache=self.cache)
+                window = self._followed(window, checks) if checks.rows else window
             except (FileNotFoundError, InvalidInput):  # expired between our two looks
                 window, missing = (), found.unseen[0]
             if checks.rows:
                 window = tuple(with_rows(self.table, each, change.conflict_filter, self.shape) for each in window)
             head = head_state(self.base, change) if checks.head else None
             return SeenHead(with_ranges(self.base, change, window), window, missing, self.shape, head)
+
+    def _followed(self, window: tuple[WindowSnapshot, ...], checks: CheckList) -> tuple[WindowSnapshot, ...]:
+        """The window in which row ids tell where rows went, of snapshots that replaced files and recorded nothing."""
+        if not any(is_unmapped(self.table, each) for each in window):
+            return window
+        change, wanted = self.change, None
+        if not asks_of_other_rows(change, checks.rows):
+            mine = rows_of((*change.targets, *change.reads))
+            wanted = ids_of_rows(self.table, change.scan_snapshot, mine, self.cache)
+        return tuple(with_moves(self.table, each, self.cache, wanted) for each in window)
 
     def taken(self) -> TakenNumber:
         """What became of the sequence number that the last request asked for."""

@@ -16,6 +16,8 @@ from lakeproof.iceberg.pyiceberg_private import FIRST_ROW_ID, MANIFEST_FIRST_ROW
 from lakeproof.iceberg.reading.segments import Ints, Segment, Span
 
 NO_ID = -1
+ROW_ID_FIELD, LAST_UPDATED_FIELD = 2147483540, 2147483539
+"""The columns of a data file that store what a row had before it was written again."""
 
 
 def with_row_ids(manifests: Sequence[ManifestFile], next_row_id: int) -> tuple[list[ManifestFile], int]:
