@@ -39,7 +39,9 @@ EXITS = {
     "check": "0 every property that counts holds, 1 one is violated, 2 bad input, 3 a limit cut the search before "
     "anything was found.",
     "matrix": "0, or 1 if some pair commits with wrong rows.",
-    "audit": "0 nothing found, 1 findings, 2 there is no such table or it cannot be read.",
+    "audit": "0 nothing found, 1 findings, 2 there is no such table.",
+    "repair": "0 nothing to repair, or all was repaired, 1 a plan that was not applied, findings that are left, or the "
+    "table was changed meanwhile, 2 there is no such table, 3 nobody knows whether the commit happened.",
     "scenario": "0 everything agrees, 1 something does not, 2 a file cannot be read as a scenario.",
     "doctor": "0 all there, 1 something is missing; each line says how to mend it.",
 }

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lakehouse import Lakehouse, insert, path_of, people, write
+from lakehouse import Lakehouse, files_below, insert, path_of, people, write
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, write_manifest_list
 from pyiceberg.typedef import Record
 from version_three_tables import deletion_vector_file, version_three
@@ -26,9 +26,13 @@ from lakeproof.format import DeleteFile, Move, row_set
 from lakeproof.iceberg.committing.commit import Committed
 from lakeproof.iceberg.committing.physical import NewFiles
 from lakeproof.iceberg.committing.table_commits import commit_change
+from lakeproof.iceberg.committing.window import unseen_snapshots
 from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.reading.avro import read_header
 from lakeproof.iceberg.reading.delete_files import write_position_deletes
 from lakeproof.iceberg.reading.planning import plan
+from lakeproof.iceberg.tables.branches import line_from
+from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
 from lakeproof.iceberg.upkeep.table_on_disk import table_at
 
 
@@ -117,7 +121,7 @@ def test_the_undelete_is_found_from_what_our_runtime_recorded(lake: Lakehouse) -
     assert found[0].snapshots == (update, head(table))
     assert found[0].check == "target_rows"
     assert found[0].note == ""
-    assert "run the DELETE again" in found[0].do
+    assert "run the DELETE again" in found[0].advice
 
 
 def without_records(table: Table) -> Table:
@@ -365,7 +369,7 @@ FAULTS = [
 def test_a_planted_fault_is_found(lake: Lakehouse, plant: Callable[[Table], Table], kind: str) -> None:
     found = looked_at(plant(good(lake)))
     assert set(kinds(found)) == {kind}
-    assert all(finding.because and finding.do for finding in found.findings)
+    assert all(finding.because and finding.advice and finding.severity for finding in found.findings)
 
 
 def test_findings_can_be_joined(lake: Lakehouse) -> None:
@@ -417,5 +421,51 @@ class TestTheCommand:
         assert snapshot is not None
         for manifest in snapshot.manifests(table.io):
             path_of(manifest.manifest_path).write_bytes(b"not a manifest")
-        with pytest.raises(InvalidInput):
-            looked_at(table_at(str(path_of(table.metadata_location))))
+        found = looked_at(table_at(str(path_of(table.metadata_location))))
+        assert set(kinds(found)) == {"unreadable_manifest"}
+
+
+def test_the_audit_never_trusts_what_it_has_read_before(lake: Lakehouse) -> None:
+    table = good(lake)
+    assert looked_at(table).findings == ()
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    path_of(snapshot.manifests(table.io)[0].manifest_path).unlink()
+    assert kinds(looked_at(table)) == ["missing_manifest"]
+
+
+def test_a_whole_catalog(lake: Lakehouse, capsys: pytest.CaptureFixture[str]) -> None:
+    good(lake, "a")
+    path_of(first_file(good(lake, "b"))).unlink()
+    where = ["--catalog", lake.uri, "--warehouse", lake.warehouse]
+    assert main(["audit", "--all", "--json", *where]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [(each["table"], len(each["findings"])) for each in found["tables"]] == [("default.a", 0), ("default.b", 1)]
+    assert main(["audit", "a", "--all", *where]) == 2
+    assert main(["audit", *where]) == 2
+
+
+@pytest.mark.parametrize("plant", ["cut after its header", "gone", "manifest"])
+def test_no_orphan_is_removed_while_a_snapshot_cannot_be_read(lake: Lakehouse, plant: str) -> None:
+    table = good(lake)
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    place = path_of(snapshot.manifest_list)
+    if plant == "gone":
+        place.unlink()
+    elif plant == "manifest":
+        path_of(snapshot.manifests(table.io)[0].manifest_path).write_bytes(b"Obj\x01")
+    else:
+        place.write_bytes(place.read_bytes()[: read_header(place.read_bytes()).body])
+    before = files_below(table.location())
+    with pytest.raises(InvalidInput, match="no file was removed"):
+        remove_orphan_files(table, older_than_ms=2**62, allow_young=True)
+    assert files_below(table.location()) == before
+
+
+def test_a_cycle_of_parents_ends_in_every_command(lake: Lakehouse) -> None:
+    table = good(lake)
+    oldest, newest = table.metadata.snapshots[0], table.metadata.snapshots[-1]
+    table.metadata.snapshots[0] = oldest.model_copy(update={"parent_snapshot_id": newest.snapshot_id})
+    assert len(list(line_from(newest, table.metadata))) == 4
+    assert unseen_snapshots(table, scan_snapshot=None, head_snapshot=newest.snapshot_id).missing == newest.snapshot_id

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lakeproof.audit.findings import COLUMNS
 from lakeproof.audit.joinable import findings
 from lakeproof.errors import InvalidInput
 from lakeproof.spark.jvm.session import build_session
@@ -25,7 +26,7 @@ def lake(tmp_path: Path) -> Iterator[Lake]:
 def test_findings_are_joined_with_the_files_and_snapshots_that_they_name(lake: Lake) -> None:
     lake.sql("create table people (id int) using iceberg; insert into people values (1); insert into people values (2)")
     assert findings(lake, "people").collect() == []
-    assert findings(lake, "people").columns == ["kind", "snapshots", "because", "files", "check", "do", "note"]
+    assert findings(lake, "people").columns == list(COLUMNS)
 
     gone = lake.table("people").plan("id = 1").files[0]
     Path(gone.path.removeprefix("file://")).unlink()
@@ -35,7 +36,14 @@ def test_findings_are_joined_with_the_files_and_snapshots_that_they_name(lake: L
         "join `people$files` e on array_contains(f.files, e.file_path) "
         "join (select id, 'head' as operation from `people$snapshots`) s on array_contains(f.snapshots, s.id)"
     )
-    assert [tuple(row) for row in joined.collect()] == [("missing_file", 1, "head")]
+    assert [tuple(row) for row in joined.collect()] == [("missing_file", 1, "head")] * 2  # both snapshots hold it
+    deep = findings(lake, "people", deep=True, checksums=True)
+    assert [row.kind for row in deep.collect()] == ["missing_file"]
+
+    kept = Path(lake.table("people").plan("id = 2").files[0].path.removeprefix("file://"))
+    kept.write_bytes(b"x" * kept.stat().st_size)
+    deep = findings(lake, "people", deep=True)  # Spark's workers open the files
+    assert [row.kind for row in deep.collect()] == ["missing_file", "unreadable_file"]
     with pytest.raises(InvalidInput, match="there is no table"):
         findings(lake, "nobody")
     with pytest.raises(InvalidInput, match="nobody"):

@@ -79,11 +79,10 @@ def version_three(table: Table, delete_files: list[DataFile]) -> Table:
         "sequence-number": number,
         "summary": {"operation": "delete"},
         "manifest-list": listed,
-        "first-row-id": 0,
-        "added-rows": 0,
     }
     metadata.update({"format-version": 3, "next-row-id": 10, "current-snapshot-id": 99, "last-sequence-number": number})
     metadata["snapshots"].append(newest)
+    metadata["snapshot-log"].append({"snapshot-id": 99, "timestamp-ms": newest["timestamp-ms"]})
     metadata["refs"]["main"]["snapshot-id"] = 99
     target = Path(table.location().removeprefix("file://")) / "metadata" / "v3.metadata.json"
     target.write_text(json.dumps(metadata))

@@ -17,6 +17,7 @@ from report_boxes import CUT, OVERLAPPING
 from report_chromium import Browser
 
 from lakeproof.audit import Audit
+from lakeproof.audit.audit import CommitSeen
 from lakeproof.audit.findings import Finding
 from lakeproof.cli.audit_page import audit_page
 from lakeproof.cli.main import main
@@ -50,11 +51,18 @@ FOUND = Audit(
     (
         Finding("undelete", (7310045521180023, 7310045521180024), "snapshot 7310045521180024 deletes position 0 of a"
                 " file that snapshot 7310045521180023 had replaced", (PLACE, PLACE), "target_rows",
-                "delete the row again, or roll back to snapshot 7310045521180022", "the new version is still read"),
+                "rows_wrong", "delete the row again, or roll back to snapshot 7310045521180022",
+                "the new version is still read"),
         Finding("missing_file", (7310045521180025,), "the manifest names a file that is not there", (PLACE,) * 7,
-                do="restore the file from a backup"),
+                severity="may_become_wrong", advice="restore the file from a backup"),
     ),
     3,
+    tuple(
+        CommitSeen(7310045521180020 + n, 7310045521180019 + n, 1_790_000_000_000 + n, "overwrite", "UPDATE",
+                   "lakeproof", ("undelete", "missing_file") if n == 4 else ())
+        for n in range(6)
+    ),
+    ("files that nothing names were not looked for: what is wrong comes first",),
 )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lakeproof.audit.findings import Finding
+from lakeproof.audit.findings import Finding, find
 from lakeproof.audit.recorded import Recorded, positions_of
 from lakeproof.commit import Command, Conflict, Isolation, Policy, Refuse, RunAgain, checks_of, followed_all, validate
 from lakeproof.commit.explain import because
@@ -37,13 +37,14 @@ def _finding(one: Recorded, snapshots: tuple[Snapshot, ...], conflict: Conflict,
     at = (*((rival.snapshot_id,) if rival else ()), one.snapshot.snapshot_id)
     reason = because(conflict, str(one.change.command))
     fate = "would have been refused" if aborts else "would have run again"
-    kind, do = "refused_commit", "compare the rows of these snapshots, and run the command again if they are wrong"
+    kind, advice = "refused_commit", ""
     if rival is not None and not rival.adds_no_data:
         kind = "undelete" if one.snapshot.adds_no_data else "lost_update"
-        do = _advice(kind, rival)
+        advice = _advice(kind, rival)
     text = f"{one.change.command} in snapshot {one.snapshot.snapshot_id} {fate}: {reason}"
     files = tuple(file.path for file in rival.added_data_files) if rival else conflict.files
-    return Finding(kind, at, text, files, conflict.check, do, one.note)
+    found = find(kind, text, snapshots=at, files=files, advice=advice)
+    return found._replace(check=conflict.check, note=one.note)
 
 
 def _rival(one: Recorded, snapshots: tuple[Snapshot, ...]) -> Snapshot | None:
@@ -85,6 +86,7 @@ def _rewritten(one: Recorded, snapshots: tuple[Snapshot, ...]) -> Iterator[Findi
     if written != live:
         kind = "rows_resurrected_by_rewrite" if written > live else "rows_lost_by_rewrite"
         text = f"compaction {one.snapshot.snapshot_id} left {written} rows where {live} were live"
-        do = f"roll back to snapshot {one.snapshot.parent_id} and compact again"
+        advice = f"roll back to snapshot {one.snapshot.parent_id} and compact again"
         names = tuple(file.path for file in one.snapshot.added_data_files)
-        yield Finding(kind, (one.snapshot.snapshot_id,), text, names, "", do, one.note)
+        found = find(kind, text, snapshots=(one.snapshot.snapshot_id,), files=names, advice=advice)
+        yield found._replace(note=one.note)

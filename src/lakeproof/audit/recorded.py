@@ -16,6 +16,7 @@ from lakeproof.errors import InvalidInput
 from lakeproof.format import DeleteContent, DeleteFile, Operation, Rows, RowSet, Snapshot, rows_of
 from lakeproof.iceberg.committing.window import load_snapshot, removed_delete_files, unseen_snapshots
 from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.reading.manifest_cache import ManifestCache
 
 EVERYTHING = Part(True, True, True)
 PARENT = "its read snapshot is not recorded; its parent is assumed, the kindest assumption"
@@ -32,23 +33,23 @@ class Recorded(NamedTuple):
     note: str
 
 
-def snapshots_of(table: Table) -> tuple[Snapshot, ...]:
+def snapshots_of(table: Table, cache: ManifestCache) -> tuple[Snapshot, ...]:
     """The snapshots from the oldest that is still recorded to the head."""
     head = table.current_snapshot()
     if head is None:
         return ()
     found = unseen_snapshots(table, scan_snapshot=None, head_snapshot=head.snapshot_id)
-    return tuple(_loaded(table, number) for number in found.unseen)
+    return tuple(_loaded(table, number, cache) for number in found.unseen)
 
 
-def _loaded(table: Table, number: int) -> Snapshot:
+def _loaded(table: Table, number: int, cache: ManifestCache) -> Snapshot:
     try:
-        return load_snapshot(table, number, EVERYTHING)
+        return load_snapshot(table, number, EVERYTHING, cache=cache)
     except InvalidInput:  # a delete file is gone: the state says so; what it held nobody knows
-        return load_snapshot(table, number, EVERYTHING._replace(added_delete_files=False))
+        return load_snapshot(table, number, EVERYTHING._replace(added_delete_files=False), cache=cache)
 
 
-def read_commits(table: Table, snapshots: tuple[Snapshot, ...]) -> list[Recorded]:
+def read_commits(table: Table, snapshots: tuple[Snapshot, ...], cache: ManifestCache) -> list[Recorded]:
     """Every commit as a change that can be put before a policy."""
     said = {one.snapshot_id: _summary(one) for one in table.metadata.snapshots}
     places = {snapshot.snapshot_id: index for index, snapshot in enumerate(snapshots)}
@@ -56,7 +57,7 @@ def read_commits(table: Table, snapshots: tuple[Snapshot, ...]) -> list[Recorded
     found = []
     for index, snapshot in enumerate(snapshots):
         summary = said.get(snapshot.snapshot_id, {})
-        past.forget(removed_delete_files(table, snapshot.snapshot_id))
+        past.forget(removed_delete_files(table, snapshot.snapshot_id, cache=cache))
         scan, note = _scan(index, snapshot, summary, places, past)
         found.append(Recorded(index, snapshot, _change(snapshot, summary, past, scan), scan, note))
         past.add(index, snapshot)

@@ -37,6 +37,7 @@ COMMANDS: dict[str, Registered] = {
     "matrix": Registered("matrix", "which commands get in each other's way", "lakeproof matrix --policy iceberg-spark"),
     "necessity": Registered("necessity", "what goes wrong when one check is switched off", "lakeproof necessity"),
     "audit": Registered("audit", "what happened to a recorded table, and what to do", "lakeproof audit people"),
+    "repair": Registered("repair", "set right what an audit found, as one commit", "lakeproof repair people --plan"),
     "explore": Registered(
         "explore", "walk a model by hand, in the browser", "lakeproof explore iceberg --set preset=undelete"
     ),

@@ -56,12 +56,12 @@ def lineage(parents: Mapping[int, int | None], *, scan_snapshot: int | None, hea
     `parents` knows the snapshots that were not expired. The scan snapshot itself may be expired; one inside the window
     may not. A scan of `None` means that the table was empty when it was read.
     """
-    unseen: list[int] = []
+    unseen: dict[int, None] = {}
     current = head_snapshot
     while current is not None and current != scan_snapshot:
-        if current not in parents:
+        if current not in parents or current in unseen:  # damaged metadata may lead in a circle
             return Lineage(tuple(reversed(unseen)), missing=current)
-        unseen.append(current)
+        unseen[current] = None
         current = parents[current]
     if current is None and scan_snapshot is not None:
         return Lineage(tuple(reversed(unseen)), missing=scan_snapshot)

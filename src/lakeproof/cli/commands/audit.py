@@ -3,47 +3,70 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 
-from lakeproof.audit import Audit, audit
-from lakeproof.audit.findings import KINDS
+from lakeproof.audit import Audit, Depth, audit_raw
+from lakeproof.audit.findings import Finding
+from lakeproof.audit.kinds import KINDS, SEVERITIES
 from lakeproof.cli.audit_page import audit_page
 from lakeproof.cli.files import read_policy
 from lakeproof.cli.output import DIFFERS, DONE, console, print_json
-from lakeproof.errors import InvalidInput
+from lakeproof.errors import InvalidInput, hide_secrets
+from lakeproof.iceberg.inspecting.opening import RawTable, open_by_name, open_by_place
 from lakeproof.iceberg.tables.catalogs import DEFAULT_URI, DEFAULT_WAREHOUSE, open_catalog
-from lakeproof.iceberg.tables.tables import load_table
-from lakeproof.iceberg.upkeep.table_on_disk import is_place, table_at
+from lakeproof.iceberg.tables.tables import all_tables
+from lakeproof.iceberg.upkeep.table_on_disk import is_place
+
+MOST_SNAPSHOTS = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("table", metavar="TABLE", help="a table's name, its folder, or a *.metadata.json")
+    parser.add_argument("table", nargs="?", metavar="TABLE", help="a table's name, its folder, or a *.metadata.json")
+    parser.add_argument("--all", action="store_true", help="every table of the catalog")
+    parser.add_argument("--deep", action="store_true", help="open every file: footers, delete files, vectors")
+    parser.add_argument("--checksums", action="store_true", help="read every page of every file (includes --deep)")
     parser.add_argument("--policy", default="lakeproof", metavar="NAME|FILE.toml", help="the rules to judge by")
-    parser.add_argument("--catalog", default=DEFAULT_URI, metavar="URI", help="where tables are known (%(default)s)")
-    parser.add_argument(
-        "--warehouse", default=DEFAULT_WAREHOUSE, metavar="PATH", help="where they are kept (%(default)s)"
-    )
+    add_catalog(parser)
     parser.add_argument("--report", metavar="F.html", help="write the findings as a page")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
+def add_catalog(parser: argparse.ArgumentParser) -> None:
+    """Where tables are."""
+    parser.add_argument("--catalog", default=DEFAULT_URI, metavar="URI", help="where tables are known (%(default)s)")
+    parser.add_argument(
+        "--warehouse", default=DEFAULT_WAREHOUSE, metavar="PATH", help="where they are kept (%(default)s)"
+    )
+
+
 def run(args: argparse.Namespace) -> int:
-    """Audit the table; exit 1 where something was found."""
-    policy = read_policy(args.policy)
-    if is_place(args.table):
-        table = table_at(args.table)
-    else:
-        _require_catalog(args.catalog)
-        table = load_table(open_catalog(args.catalog, args.warehouse), args.table)
-    found = audit(table, policy, name=args.table)
+    """Audit the table, or all of them; exit 1 where something was found."""
+    if bool(args.table) is args.all:
+        raise InvalidInput("name one table, or say --all", hint="lakeproof audit people")
+    policy, depth = read_policy(args.policy), Depth(args.deep or args.checksums, args.checksums)
+    found = [audit_raw(raw, policy, depth=depth) for raw in tables_of(args)]
     if args.report:
         _write_page(Path(args.report), found)
     if args.json:
-        print_json(found.to_json())
+        whole = {"catalog": hide_secrets(args.catalog), "tables": [each.to_json() for each in found]}
+        print_json(whole if args.all else found[0].to_json())
     else:
-        show(found)
-    return DIFFERS if found.findings else DONE
+        for each in found:
+            show(each)
+    return DIFFERS if any(each.findings for each in found) else DONE
+
+
+def tables_of(args: argparse.Namespace) -> Iterator[RawTable]:
+    """The tables that the arguments name."""
+    if args.table and is_place(args.table):
+        yield open_by_place(args.table)
+        return
+    _require_catalog(args.catalog)
+    catalog = open_catalog(args.catalog, args.warehouse)
+    for name in [args.table] if args.table else all_tables(catalog):
+        yield open_by_name(catalog, name)
 
 
 def _require_catalog(uri: str) -> None:
@@ -60,20 +83,32 @@ def show(found: Audit) -> None:
     count = len(found.findings)
     out.print(f"{found.table}: {found.snapshots} snapshots, {count or 'no'} finding{'s' * (count != 1)}", markup=False)
     for one in found.findings:
-        out.print(f"\n[bold]{one.kind}[/bold]  {KINDS[one.kind]}")
-        out.print(f"  because  {one.because}", markup=False)
-        if one.check:
-            out.print(f"  check    {one.check} of {found.policy}", markup=False)
-        for file in one.files[:5]:
-            out.print(f"  file     {file}", markup=False)
-        out.print(f"  do       {one.do}", markup=False)
-        if one.note:
-            out.print(f"  note     {one.note}", markup=False)
+        _show_finding(one, found.policy)
+    for note in found.notes:
+        out.print(f"\n{note}", markup=False)
     if found.assumed:
         out.print(f"\n{found.assumed} commits do not record what they read: of each its parent was assumed.")
 
 
-def _write_page(path: Path, found: Audit) -> None:
+def _show_finding(one: Finding, policy: str) -> None:
+    out = console()
+    out.print(f"\n[bold]{one.kind}[/bold]  {KINDS[one.kind].words}")
+    out.print(f"  because  {one.because}", markup=False)
+    if one.check:
+        out.print(f"  check    {one.check} of {policy}", markup=False)
+    for file in one.files[:5]:
+        out.print(f"  file     {file}", markup=False)
+    if one.snapshots:
+        more = len(one.snapshots) - MOST_SNAPSHOTS
+        listed = ", ".join(map(str, one.snapshots[-MOST_SNAPSHOTS:]))
+        out.print(f"  in       {listed}{f' and {more} older' if more > 0 else ''}", markup=False)
+    out.print(f"  rows     {SEVERITIES[one.severity]}", markup=False)
+    out.print(f"  advice   {one.advice}", markup=False)
+    if one.note:
+        out.print(f"  note     {one.note}", markup=False)
+
+
+def _write_page(path: Path, found: list[Audit]) -> None:
     try:
         path.write_text(audit_page(found), encoding="utf-8")
     except OSError as error:

@@ -78,9 +78,11 @@ class Access(Protocol):
     may be in vain, `named` those that the committed snapshot names.
     """
 
-    table: Table
     name: str
     change: TableChange
+
+    @property
+    def table(self) -> Table: ...
 
     def refresh(self) -> None: ...
     def seen(self, checks: CheckList) -> SeenHead: ...

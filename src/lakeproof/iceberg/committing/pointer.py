@@ -72,6 +72,16 @@ def load_newest(catalog: Catalog, name: Identifier) -> Table:
     return Table(tuple(name), metadata, location, io, catalog)
 
 
+def metadata_location(catalog: Catalog, name: Identifier) -> str:
+    """The metadata file that the catalog points to, whatever it holds."""
+    if not isinstance(catalog, SqlCatalog):
+        return catalog.load_table(name).metadata_location
+    location = _pointer(catalog, name)
+    if location is None:
+        raise NoSuchTableError(f"Table does not exist: {'.'.join(name)}")
+    return location
+
+
 def is_in_catalog(catalog: Catalog, name: Identifier) -> bool:
     """Whether the catalog points to a table of that name; its metadata is not read."""
     if isinstance(catalog, SqlCatalog):
@@ -132,7 +142,7 @@ def swap(table: Table, staged: StagedSwap) -> Table:
     """
     place = f"table {'.'.join(table.name())}"
     if isinstance(table.catalog, SqlCatalog):
-        return _swap_row(table, table.catalog, staged, place)
+        return _swap_row(table, table.catalog, staged)
     requirements, updates = _request(table.metadata, staged)
     with swapping(place):
         answer = table.catalog.commit_table(table, requirements, updates)
@@ -190,18 +200,24 @@ def _ref(metadata: TableMetadata, snapshot: Snapshot, branch: str) -> SnapshotRe
     return SnapshotRef.model_validate({"snapshot-id": snapshot.snapshot_id, "type": SnapshotRefType.BRANCH})
 
 
-def _swap_row(table: Table, catalog: SqlCatalog, staged: StagedSwap, place: str) -> Table:
+def _swap_row(table: Table, catalog: SqlCatalog, staged: StagedSwap) -> Table:
     metadata, location = staged.metadata, staged.location
     assert metadata is not None
-    values = {"new_location": location, "old_location": table.metadata_location}
-    with swapping(place), Session(catalog.engine) as session:
-        swapped: Any = session.execute(_SWAP, {**_row(catalog, table.name()), **values})
-        if swapped.rowcount < 1:
-            raise CommitRejected(f"{place}: somebody else swapped the table pointer first")
-        session.commit()
+    swap_location(catalog, table.name(), table.metadata_location, location)
     _recent.get(location, lambda: metadata)
     _drop_old_versions(table, metadata)
     return _table_at(table, metadata, location)
+
+
+def swap_location(catalog: SqlCatalog, name: Identifier, old: str, new: str) -> None:
+    """The row points to another metadata file, if it still points to the old one; raises as `swap` does."""
+    place = f"table {'.'.join(name)}"
+    with swapping(place), Session(catalog.engine) as session:
+        values = {"new_location": new, "old_location": old}
+        swapped: Any = session.execute(_SWAP, {**_row(catalog, name), **values})
+        if swapped.rowcount < 1:
+            raise CommitRejected(f"{place}: somebody else swapped the table pointer first")
+        session.commit()
 
 
 def _row(catalog: SqlCatalog, name: Identifier) -> dict[str, str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from pyiceberg.io import FileIO
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
@@ -47,9 +48,14 @@ from lakeproof.iceberg.upkeep.reachable import own_files
 
 def remove_files(table: Table, paths: Iterable[str]) -> None:
     """The files are gone, or were before; one that cannot be removed is left as an orphan."""
+    remove_from(table.io, paths)
+
+
+def remove_from(io: FileIO, paths: Iterable[str]) -> None:
+    """The same of a store."""
     for path in sorted(set(paths)):
         with suppress(Exception):
-            table.io.delete(path)
+            io.delete(path)
 
 
 class _Try(NamedTuple):

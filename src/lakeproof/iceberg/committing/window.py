@@ -75,6 +75,11 @@ def written_on(table: Table, snapshot: IcebergSnapshot) -> int | None:
     return None if said == b"null" else int(said)
 
 
+def forget_headers() -> None:
+    """The headers of manifest lists are read again."""
+    _headers.clear()
+
+
 def _content(table: Table, path: str) -> bytes:
     with table.io.new_input(path).open() as stream:
         return stream.read()

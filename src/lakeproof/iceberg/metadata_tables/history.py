@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot, ancestors_of
+from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.iceberg.metadata_tables.columns import TIME, Row, instant
+from lakeproof.iceberg.tables.branches import line_from
 
 SNAPSHOTS = pa.schema(
     [
@@ -67,7 +68,7 @@ def snapshots(table: Table) -> pa.Table:
 
 def history(table: Table) -> pa.Table:
     """Which snapshot was current from when on, and whether the current one descends from it."""
-    ancestors = {each.snapshot_id for each in ancestors_of(table.current_snapshot(), table.metadata)}
+    ancestors = {each.snapshot_id for each in line_from(table.current_snapshot(), table.metadata)}
     rows: list[Row] = []
     for entry in table.metadata.snapshot_log:
         found = table.snapshot_by_id(entry.snapshot_id)

@@ -93,6 +93,11 @@ def read_positions(io: FileIO, path: str, file_format: str) -> dict[str, Positio
         return _recent_positions.get(path, lambda: _positions_at(io, path, file_format.upper()))
 
 
+def forget_positions() -> None:
+    """Every delete file is read again."""
+    _recent_positions.clear()
+
+
 def _positions_at(io: FileIO, path: str, file_format: str) -> dict[str, Positions]:
     with io.new_input(path).open() as stream:
         if file_format == "PUFFIN":

@@ -228,6 +228,11 @@ def manifests_of(io: FileIO, snapshot: Snapshot | None) -> tuple[ManifestFile, .
     return _manifest_lists.get(path, lambda: read_manifests(io, path))
 
 
+def forget_lists() -> None:
+    """Every manifest list is read again: somebody doubts that they are as they were."""
+    _manifest_lists.clear()
+
+
 def default_folder() -> Path:
     """`LAKEPROOF_CACHE`, or `lakeproof` in the user's cache folder."""
     if given := os.environ.get("LAKEPROOF_CACHE"):

@@ -6,11 +6,13 @@ the branch's, and the commit goes there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.errors import InvalidInput
 
@@ -105,3 +107,13 @@ def at_branch(table: Table, branch: str) -> Table:
 def at_snapshot(table: Table, snapshot_id: int, label: str) -> Table:
     """The table as it was at a snapshot: to be read, with the columns of then."""
     return TableAt(whole_table(table), snapshot_id, None, label)
+
+
+def line_from(snapshot: Snapshot | None, metadata: TableMetadata) -> Iterator[Snapshot]:
+    """A snapshot and those below it, as far as they are there; where damaged metadata lead in a circle, once."""
+    seen: set[int] = set()
+    while snapshot is not None and snapshot.snapshot_id not in seen:
+        seen.add(snapshot.snapshot_id)
+        yield snapshot
+        parent = snapshot.parent_snapshot_id
+        snapshot = None if parent is None else metadata.snapshot_by_id(parent)

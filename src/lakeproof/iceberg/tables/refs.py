@@ -9,12 +9,12 @@ from typing import Any
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
-from pyiceberg.table.snapshots import Snapshot, ancestors_of
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.committing.retrying import change_metadata, commit_updates
-from lakeproof.iceberg.tables.branches import CommitRef, at_ref, at_snapshot
+from lakeproof.iceberg.tables.branches import CommitRef, at_ref, at_snapshot, line_from
 from lakeproof.iceberg.tables.tables import find_table, joined_name, name_parts
 
 
@@ -80,7 +80,7 @@ def rollback_to_timestamp(table: Table, timestamp_ms: int) -> Table:
 def ancestors(table: Table, snapshot_id: int | None = None) -> list[Snapshot]:
     """The snapshot (`None`: the current one) and its ancestors, newest first."""
     start = table.current_snapshot() if snapshot_id is None else known_snapshot(table, snapshot_id)
-    return list(ancestors_of(start, table.metadata))
+    return list(line_from(start, table.metadata))
 
 
 def snapshot_as_of(table: Table, timestamp_ms: int) -> Snapshot:

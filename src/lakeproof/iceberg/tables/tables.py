@@ -264,6 +264,12 @@ def list_namespaces(catalog: Catalog) -> tuple[str, ...]:
         return tuple(sorted(".".join(found) for found in catalog.list_namespaces()))
 
 
+def all_tables(catalog: Catalog) -> tuple[str, ...]:
+    """The dotted names of every table of the catalog, sorted."""
+    spaces = list_namespaces(catalog)
+    return tuple(joined_name((*space.split("."), name)) for space in spaces for name in list_tables(catalog, space))
+
+
 def create_namespace(catalog: Catalog, namespace: str, *, if_not_exists: bool = False) -> None:
     """The namespace is there afterwards."""
     with translate_errors(f"namespace {namespace}"):

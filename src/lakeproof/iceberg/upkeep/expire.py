@@ -13,7 +13,7 @@ from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
-from pyiceberg.table.snapshots import Snapshot, ancestors_of
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import (
     AssertRefSnapshotId,
     RemovePartitionSpecsUpdate,
@@ -31,6 +31,7 @@ from lakeproof.iceberg.committing.retrying import change_metadata, commit_update
 from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache, shared_cache
+from lakeproof.iceberg.tables.branches import line_from
 from lakeproof.iceberg.upkeep.reachable import delete_files_in, manifests_by_path, mappings_of, paths_in
 
 FIVE_DAYS_MS = 5 * 24 * 3_600_000
@@ -143,7 +144,7 @@ def _kept_by_age(
     kept: set[int] = set()
     known: set[int] = set()
     for ref in refs.values():
-        line = list(ancestors_of(table.snapshot_by_id(ref.snapshot_id), table.metadata))
+        line = list(line_from(table.snapshot_by_id(ref.snapshot_id), table.metadata))
         known |= {each.snapshot_id for each in line}
         kept.add(ref.snapshot_id)
         if ref.snapshot_ref_type == SnapshotRefType.BRANCH:

@@ -7,6 +7,7 @@ a `path` option may name a folder that already held files, and those are not our
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +23,10 @@ from lakeproof.iceberg.committing.pointer import refreshed
 from lakeproof.iceberg.committing.retrying import same_table
 from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.failures import translate_errors
-from lakeproof.iceberg.reading.manifest_cache import ManifestCache, shared_cache
+from lakeproof.iceberg.inspecting.forgetting import forget_everything
+from lakeproof.iceberg.inspecting.whole import HINT, require_whole
+from lakeproof.iceberg.mending.drafts import KEPT
+from lakeproof.iceberg.reading.manifest_cache import ManifestCache
 from lakeproof.iceberg.tables.tables import CREATED_PROPERTY, files_below
 from lakeproof.iceberg.upkeep.reachable import reachable_files
 
@@ -50,7 +54,8 @@ def remove_orphan_files(
     """Remove the files that no snapshot needs and that are older than an instant (by default three days ago).
 
     A writer at work has files that no snapshot names yet: an instant within the last day needs `allow_young`.
-    `location`: only below that folder, which must lie in the table's own.
+    `location`: only below that folder, which must lie in the table's own. Nothing is removed while a retained snapshot
+    cannot be read in full: what looks like an orphan may then be what is left of the table.
     """
     place = f"table {'.'.join(table.name())}"
     now = time.time_ns() // 1_000_000
@@ -62,7 +67,7 @@ def remove_orphan_files(
             hint="choose an older instant, or look first with dry_run",
         )
     below = None if location is None else _own_folder(table, location)
-    listed = _read_again(table, lambda newest: _unneeded(newest, cut, cache or shared_cache()))
+    listed = _read_again(table, lambda newest: _unneeded(newest, cut, cache or ManifestCache(None)))
     if below is not None:
         listed = tuple(path for path in listed if f"{_bare(path)}/".startswith(below))
     if not dry_run:
@@ -97,9 +102,11 @@ def _read_again(table: Table, read: Callable[[Table], tuple[str, ...]]) -> tuple
             newest = same_table(table, refreshed(table))
             try:
                 return read(newest)
-            except FileNotFoundError:
+            except FileNotFoundError as error:
                 if refreshed(table).metadata_location == newest.metadata_location:
-                    raise
+                    place = f"table {'.'.join(table.name())}"
+                    text = f"a file that a snapshot needs is not there: {error}"
+                    raise InvalidInput(text, place=place, hint=HINT) from error
 
 
 def _unneeded(table: Table, cut: int, cache: ManifestCache) -> tuple[str, ...]:
@@ -109,6 +116,8 @@ def _unneeded(table: Table, cut: int, cache: ManifestCache) -> tuple[str, ...]:
 
     def load() -> None:
         newest = same_table(table, refreshed(table))
+        forget_everything()
+        require_whole(newest)
         needed.update(_bare(path) for path in _needed(newest, cache))
 
     reads = {LIST: lambda: listed.update(_listed(table)), LOAD: load}
@@ -149,6 +158,7 @@ def _needed(table: Table, cache: ManifestCache) -> Iterator[str]:
     yield from (each.statistics_path for each in table.metadata.statistics)
     yield from (each.statistics_path for each in table.metadata.partition_statistics)
     yield f"{table.location()}/metadata/version-hint.text"
+    yield from json.loads(table.properties.get(KEPT, "[]"))
 
 
 def _listed(table: Table) -> Iterator[tuple[str, int]]:

@@ -1,0 +1,43 @@
+"""Delete files that name no file of the table leave its head, by an ordinary commit."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+
+from pyiceberg.table.snapshots import Snapshot
+
+from lakeproof.commit import Command, Commit, CommitWith, TableChange, check_list
+from lakeproof.commit.policy import LAKEPROOF
+from lakeproof.iceberg.committing.commit import Committed, TableCalls, no_hook
+from lakeproof.iceberg.committing.physical import NO_FILES, Wanted
+from lakeproof.iceberg.committing.produce import FileChange, Producer
+from lakeproof.iceberg.committing.summary import record_of
+from lakeproof.iceberg.committing.table_access import TableAccess
+from lakeproof.iceberg.committing.table_commits import go_through
+from lakeproof.iceberg.inspecting.opening import RawTable
+from lakeproof.iceberg.tables.tables import load_table
+
+
+def drop_dangling(raw: RawTable, paths: Sequence[str]) -> str:
+    """The metadata file after a snapshot without these delete files."""
+    assert raw.catalog is not None
+    table = load_table(raw.catalog, raw.name)
+    head = table.metadata.current_snapshot_id
+    change = TableChange(Command.REWRITE, command_id=str(uuid.uuid4()), scan_snapshot=head)
+    access = _WithoutDangling(table, Wanted(change, NO_FILES, LAKEPROOF, record_of(change, LAKEPROOF, 0)))
+    access.dangling = tuple(paths)
+    done = go_through(TableCalls(access, LAKEPROOF, check_list(()), no_hook, reruns_left=False), table.properties)
+    assert isinstance(done, Committed)  # nothing is asked, so nothing is refused
+    return str(done.table.metadata_location)
+
+
+class _WithoutDangling(TableAccess):
+    """A commit that takes delete files out of whatever the head is; one that is gone already is an error."""
+
+    dangling: tuple[str, ...] = ()
+
+    def produced(self, answer: Commit | CommitWith, producer: Producer, others: list[str]) -> Snapshot:
+        """The head without them."""
+        change = FileChange("replace", removed_delete_files=self.dangling, summary=self.wanted.summary)
+        return producer.produce(self.table, self.head, change)
