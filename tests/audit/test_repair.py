@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from damaging import first_file, first_manifest
-from lakehouse import Lakehouse, files_below, insert, path_of, people, rows_of
+from damaging import first_file, first_manifest, rewrite_file
+from lakehouse import Lakehouse, files_below, insert, path_of, people, rows_of, write
 from plantings import PLANTINGS, Planting
 from test_audit import a_delete_file_that_points_nowhere, good
 from test_plantings import BASES, DEPTHS
 
 from lakeproof.audit import Audit, Depth, audit_raw
+from lakeproof.audit.holdings import Holdings
 from lakeproof.audit.repairing.plan import RepairPlan, apply_plan, make_plan
+from lakeproof.audit.row_ids import first_row_ids
 from lakeproof.cli.main import main
 from lakeproof.commit import POLICIES
 from lakeproof.errors import CommitConflict, InvalidInput
+from lakeproof.iceberg.committing.whole_file_commits import append
 from lakeproof.iceberg.inspecting.opening import open_by_name, open_by_place
+from lakeproof.iceberg.mending.avro_records import read_avro, write_avro
 from lakeproof.iceberg.pyiceberg_names import Table
 
 POLICY = POLICIES["lakeproof"]
@@ -154,6 +160,51 @@ def damaged(lake: Lakehouse) -> Table:
     table = good(lake)
     next(one for one in PLANTINGS if one.name == "a list that counts other files").plant(table)
     return table
+
+
+def test_row_ids_stay_when_an_entry_is_taken_out(lake: Lakehouse) -> None:
+    """Version 3: what a file does not say of its row ids follows from the entries before it."""
+    table = insert(lake.create(properties={"format-version": "3"}), people(1, 2))
+    table = append(table, [*write(table, people(3)), *write(table, people(4, 5))]).table
+    before = found_ids(lake)
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    newest = max(snapshot.manifests(table.io), key=lambda one: one.sequence_number)
+    place = path_of(newest.manifest_path)
+    file = read_avro(place.read_bytes())
+    file.records.insert(2, json_copy(file.records[1]))
+    file.records[1:1] = [json_copy(file.records[0])]
+    file.records[1][file.name(2)][file.name(2, 142)] = 2  # the same file again, under its own ids
+    file.records[3][file.name(2)][file.name(2, 142)] = 3
+    place.write_bytes(write_avro(file))
+    assert "file_twice" in {one.kind for one in looked_at(lake).findings}
+    assert repaired(lake).findings == ()
+    assert found_ids(lake) == before
+
+
+def json_copy(record: dict[str, Any]) -> dict[str, Any]:
+    return copy.deepcopy(record)
+
+
+def found_ids(lake: Lakehouse) -> dict[str, int]:
+    """The first row id of every data file."""
+    raw = open_by_name(lake.catalog, "t")
+    assert raw.words is not None
+    holdings = Holdings(raw, raw.words)
+    newest = holdings.held[-1]
+    return {
+        holdings.name(file): first
+        for each in newest.entries
+        for file, first in zip(each.file.tolist(), first_row_ids(each).tolist(), strict=True)
+    }
+
+
+def test_a_file_of_another_size_is_not_believed_unopened(lake: Lakehouse) -> None:
+    table = good(lake)
+    rewrite_file(table, lambda rows: rows.slice(0, 1))
+    assert [one.kind for one in planned(lake).left] == ["changed_file"]
+    assert planned(lake).steps == ()
+    assert "record_count" in {one.kind for one in planned(lake, DEPTHS["deep"]).left}
 
 
 def test_a_plan_is_refused_once_the_table_was_changed(lake: Lakehouse) -> None:

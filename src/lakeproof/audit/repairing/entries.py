@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lakeproof.audit.findings import Finding
-from lakeproof.audit.holdings import Held, Holdings
+from lakeproof.audit.holdings import NOBODY, Held, Holdings
+from lakeproof.audit.row_ids import first_row_ids
 from lakeproof.iceberg.inspecting.metrics import RealFile, read_real
 from lakeproof.iceberg.mending.avro_records import AvroFile
 from lakeproof.iceberg.mending.drafts import Draft
@@ -17,8 +18,12 @@ TOLD_WRONG = ("record_count", "null_counts", "bounds", "wide_bounds", "changed_f
 TOGETHER = ({"bounds", "wide_bounds"},)
 
 
-def mend_entries(draft: Draft, holdings: Holdings, findings: Sequence[Finding]) -> Iterator[tuple[Finding, str]]:
-    """Entries that tell one thing of their file wrong get what its footer says."""
+def mend_entries(
+    draft: Draft, holdings: Holdings, findings: Sequence[Finding], *, opened: bool
+) -> Iterator[tuple[Finding, str]]:
+    """Entries that tell one thing of their file wrong get what its footer says, where the files were `opened`."""
+    if not opened:
+        return  # a file of another size may be another file
     by_file: dict[str, list[Finding]] = {}
     for each in findings:
         for path in each.files:
@@ -45,7 +50,7 @@ def _manifests_of(holdings: Holdings, path: str) -> list[str]:
 def _set_all(draft: Draft, holdings: Holdings, path: str, real: RealFile) -> bool:
     manifests = _manifests_of(holdings, path)
     for name in manifests:
-        file = draft.manifest(name)
+        file = _pinned(draft, holdings, name)
         for record in file.records:
             told = record[file.name(2)]
             if told[file.name(2, 100)] == path:
@@ -81,13 +86,13 @@ def _drop_second(draft: Draft, holdings: Holdings, path: str) -> bool:
     within = [name for name, count in places.items() if count > 1]
     if within:
         for name in within:
-            _keep_first(draft, name, path)
+            _keep_first(draft, holdings, name, path)
         return True
     first, *others = sorted(places, key=lambda name: _age(holdings, name))
     if not all(set(holdings.snapshots_with(name)) <= set(holdings.snapshots_with(first)) for name in others):
         return False
     for name in others:
-        file = draft.manifest(name)
+        file = _pinned(draft, holdings, name)
         kept = [record for record in file.records if not _is_live(file, record, path)]
         draft.manifests[name] = file._replace(records=kept)
         draft.touch(name)
@@ -102,8 +107,19 @@ def _is_live(file: AvroFile, record: dict[str, Any], path: str) -> bool:
     return bool(record[file.name(0)] != 2 and record[file.name(2)][file.name(2, 100)] == path)
 
 
-def _keep_first(draft: Draft, name: str, path: str) -> None:
-    file, seen, kept = draft.manifest(name), False, []
+def _pinned(draft: Draft, holdings: Holdings, name: str) -> AvroFile:
+    """The manifest, in which every data file says its own first row id: it no longer follows from those before it."""
+    file = draft.manifest(name)
+    if file.has(2, 142) and name not in draft.changed:
+        entries = next(e for h in holdings.held for e in h.entries if e.line.path == name)
+        for record, first in zip(file.records, first_row_ids(entries).tolist(), strict=True):
+            if first != NOBODY:
+                record[file.name(2)][file.name(2, 142)] = first
+    return file
+
+
+def _keep_first(draft: Draft, holdings: Holdings, name: str, path: str) -> None:
+    file, seen, kept = _pinned(draft, holdings, name), False, []
     for record in file.records:
         live = _is_live(file, record, path)
         if not (live and seen):
@@ -130,7 +146,7 @@ def _added_as_deleted(draft: Draft, holdings: Holdings, held: Held) -> Iterator[
     for entries in held.entries:
         if entries.line.added_snapshot_id != held.id:
             continue
-        file = draft.manifest(entries.line.path)
+        file = _pinned(draft, holdings, entries.line.path)
         for record in file.records:
             path = str(record[file.name(2)][file.name(2, 100)])
             if record[file.name(0)] == 2 and record[file.name(1)] in (None, held.id) and path not in before:

@@ -79,7 +79,7 @@ def make_plan(raw: RawTable, policy: Policy, *, depth: Depth, roll_back: bool = 
     found = [each for each in audit_raw(raw, policy, depth=depth, orphans=False).findings if each.kind not in HISTORY]
     if raw.words is None or any(each.kind in ("unreadable_metadata", "snapshot_twice") for each in found):
         return RepairPlan(raw.name, raw.location, (), tuple(found), None, None, (), tuple(found))
-    planning = _Planning(raw, found)
+    planning = _Planning(raw, found, opened=depth.deep)
     planning.mend()
     left = planning.left()
     back = planning.good_snapshot(left)
@@ -104,9 +104,9 @@ def apply_plan(raw: RawTable, plan: RepairPlan) -> str:
 class _Planning:
     """A plan in the making."""
 
-    def __init__(self, raw: RawTable, found: list[Finding]) -> None:
+    def __init__(self, raw: RawTable, found: list[Finding], *, opened: bool) -> None:
         assert raw.words is not None
-        self.raw, self.found = raw, found
+        self.raw, self.found, self.opened = raw, found, opened
         self.holdings = Holdings(raw, raw.words)
         self.draft = Draft(raw.io, raw.location, raw.words)
         self.steps: list[RepairStep] = []
@@ -118,9 +118,10 @@ class _Planning:
         """Find out what can be set right, from the files to the metadata."""
         for finding, text in self._lost():
             self._done(finding, text)
-        for mender in (mend_entries, mend_twice, mend_statuses):
-            for finding, text in mender(self.draft, self.holdings, self.found):
-                self._done(finding, text)
+        told = mend_entries(self.draft, self.holdings, self.found, opened=self.opened)
+        twice, statuses = (m(self.draft, self.holdings, self.found) for m in (mend_twice, mend_statuses))
+        for finding, text in (*told, *twice, *statuses):
+            self._done(finding, text)
         for kind, text in mend_words(self.draft.words, self.holdings, tuple(self.found)):
             self.kinds.add(kind)
             self._step(kind, text)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.table import StaticTable, Table
 from pyiceberg.table.metadata import TableMetadataUtil
@@ -41,7 +42,10 @@ def open_by_name(catalog: Catalog, name: str) -> RawTable:
     place = f"table {name}"
     with translate_errors(place):
         location = metadata_location(catalog, identifier(name))
-        store = load_file_io(catalog.properties, location)
+        if isinstance(catalog, SqlCatalog):
+            store = load_file_io(catalog.properties, location)
+        else:  # a server may give the keys of the store with the table
+            store = catalog.load_table(identifier(name)).io
     return _opened(name, location, store, catalog)
 
 
@@ -92,5 +96,6 @@ def _table(name: str, location: str, store: FileIO, words: dict[str, Any], catal
     if catalog is None:
         table: Table = StaticTable.from_metadata(location)
         return table
-    properties = {**catalog.properties, **metadata.properties}
-    return Table(identifier(name), metadata, location, load_file_io(properties, location), catalog)
+    if isinstance(catalog, SqlCatalog):
+        store = load_file_io({**catalog.properties, **metadata.properties}, location)
+    return Table(identifier(name), metadata, location, store, catalog)
