@@ -8,7 +8,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from lakehouse import PEOPLE, Lakehouse, PartitionBy, insert, people, write
-from pyiceberg.expressions import EqualTo
 from pyiceberg.table import Table
 from pyiceberg.types import DecimalType, DoubleType, NestedField, TimestampType
 from test_audit import good
@@ -66,7 +65,7 @@ def pyiceberg_appends_overwrites_and_deletes(lake: Lakehouse) -> None:
     table = theirs(lake)
     table.append(rows(1, 2, 3))
     table.append(rows(4, 5))
-    table.delete(EqualTo("id", 2))
+    table.delete("id = 2")
     table.overwrite(rows(9))
 
 
