@@ -36,7 +36,7 @@ check-all: install ## also the peers (jars, servers) and the long concurrency ru
 	-@$(PYTHON) tools/install.py $(VENV)-peers requirements-peers.lock  # a server of its own: its packages are not ours
 	LAKEPROOF_PROOFS=all LAKEPROOF_PROOF_PAIRS=200 LAKEPROOF_FORMS=60 LAKEPROOF_WHOLE=1 LAKEPROOF_JOBS_FILES=3000 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not spark and not peer" --ignore tests/simulation
 	LAKEPROOF_SCHEDULES=10000 $(BIN)/python -m pytest -q -n 2 --dist load tests/simulation
-	LAKEPROOF_MEANING_STATEMENTS=2000 LAKEPROOF_MEANING_EXAMPLES=2000 LAKEPROOF_MEANING_PLANTED=100 LAKEPROOF_KILLS=50 LAKEPROOF_CHANGES=200 \
+	LAKEPROOF_MEANING_STATEMENTS=2000 LAKEPROOF_MEANING_EXAMPLES=2000 LAKEPROOF_MEANING_PLANTED=100 LAKEPROOF_LINEAGE_STEPS=40 LAKEPROOF_LINEAGE_PLANTED=100 LAKEPROOF_KILLS=50 LAKEPROOF_CHANGES=200 \
 	  $(BIN)/python -m pytest -q -rs -m "spark or peer"
 	$(BIN)/python tools/spark_versions.py  # Spark's other versions, each in a folder of its own
 
@@ -46,6 +46,7 @@ soak: install ## the oracles, the simulation and the kills with large numbers; h
 	LAKEPROOF_JOBS_FILES=20000 $(BIN)/python -m pytest -q -s tests/jobs/test_jobs_oracle.py
 	LAKEPROOF_FORMS=1000 $(BIN)/python -m pytest -q tests/models/iceberg/test_forms.py
 	LAKEPROOF_KILLS=500 $(BIN)/python -m pytest -q tests/spark/row_level/test_killed_anywhere.py
+	LAKEPROOF_LINEAGE_TURNS=200 LAKEPROOF_LINEAGE_SEEDS=20 $(BIN)/python -m pytest -q tests/peers/test_row_lineage_beside.py
 
 bench: install ## figures as ratios to peers, a cut of every area; AREA=x FULL=1 for the whole of one
 	@$(BIN)/python -m benchmarks $(AREA) $(if $(FULL),--full)

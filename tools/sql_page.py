@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from lakeproof.iceberg.format_v3.lineage import LAST_UPDATED, ROW_ID
 from lakeproof.iceberg.metadata_tables.metadata_tables import METADATA_TABLES, OF_A_SNAPSHOT
 from lakeproof.iceberg.tables.metadata_views import VIEWS
 from lakeproof.spark.procedures.all_procedures import PROCEDURES
@@ -28,9 +29,10 @@ A table is managed if it was created `using iceberg`, or with the option `addTab
 | `create table [if not exists] t (…) using iceberg` | or `using parquet` or `using orc` with `options (addTableManagement 'true')`; also `partitioned by`, `tblproperties`, `location`, `comment` |
 | `create table t using iceberg as select …` | the table and its first snapshot, or neither |
 | `drop table [if exists] t [purge]` | `purge` removes the files too |
-| `alter table t add column c int [first or after d]` | new columns are null in old rows |
+| `alter table t add column c int [default 7] [first or after d]` | new columns have their default in old rows (format version 3), else null |
 | `alter table t rename column c to d`, `drop column c` | by field id: old files need no rewrite |
 | `alter table t alter column c type bigint` | widening: int to bigint, float to double, more digits of a decimal; also `comment`, `first`, `after`, `drop not null` |
+| `alter table t alter column c set default 8`, `drop default` | of new rows alone (format version 3) |
 | `alter table t set tblproperties (…)`, `unset tblproperties (…)` | |
 | `alter table t rename to u` | |
 | `alter table t add partition field day(ts)` | also `drop` and `replace … with …`: new files only |
@@ -41,7 +43,11 @@ A table is managed if it was created `using iceberg`, or with the option `addTab
 Partition transforms: `years(c)`, `months(c)`, `days(c)`, `hours(c)`, `bucket(n, c)`, `truncate(n, c)`, or a column
 itself. Options: `path`, `addTableManagement`, `columnDependencies`.
 
-Refused with the reason: `clustered by … into … buckets`, column defaults and constraints, types that Iceberg lacks,
+In format version 3 a column may have a default, in `create table` too: `c int default 7`. It is a constant, which INSERT
+(with a list of columns, or with the word DEFAULT), UPDATE and MERGE store. Refused with a sentence: defaults in older
+versions, of lists, maps and structs and of fields inside them, of NaN, and expressions such as `current_date()`.
+
+Refused with the reason: `clustered by … into … buckets`, generated columns and constraints, types that Iceberg lacks,
 `create or replace` (it would lose the history), files written as anything but Parquet or ORC.
 
 ## Rows
@@ -123,6 +129,8 @@ def page() -> tuple[str, str]:
         f"{', '.join(f'`{each.name}`' for each in METADATA_COLUMNS)} in any query of `spark.sql` or `lake.sql`: where a row lies, and "
         "the partition of its file. `*` leaves them out, and a query that names none pays nothing. With `_deleted`, rows that "
         "a delete file removed are rows too, as in Apache Iceberg. A column of the table under such a name goes first.\n",
+        f"`{ROW_ID}` and `{LAST_UPDATED}` are there from format version 3 on: the id of a row, and the number of the commit "
+        "that changed it last. Both are null while an upgraded table has not been committed to.\n",
         "## Procedures\n",
         "`call system.name(…)`, arguments by position or as `name => value`; those in brackets may be left out.\n",
         "| procedure | gives |",

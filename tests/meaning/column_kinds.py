@@ -176,11 +176,12 @@ FIELDS = {
 
 
 class Column(NamedTuple):
-    """A column of a random table."""
+    """A column of a random table; `default` is what a new row has that does not say otherwise, as SQL text."""
 
     name: str
     kind: str
     required: bool = False
+    default: str = ""
 
     @property
     def of(self) -> Kind:
@@ -197,7 +198,8 @@ class Column(NamedTuple):
     @property
     def ddl(self) -> str:
         """How CREATE TABLE declares it."""
-        return f"{self.sql} {self.of.type}{' not null' if self.required else ''}"
+        default = f" default {self.default}" if self.default else ""
+        return f"{self.sql} {self.of.type}{' not null' if self.required else ''}{default}"
 
 
 def scalars(columns: tuple[Column, ...]) -> list[tuple[str, Kind]]:

@@ -87,8 +87,12 @@ class Plain:
 
     def insert(self, step: Insert) -> None:
         """More rows."""
-        listed = ", ".join(column.sql for column in self.columns)
-        text = f"select {listed} from values {values(step.rows)} as v({listed})"
+        named = step.named or self.columns
+        now = {column.name: column for column in self.columns}
+        rows = [[_value(text, now[one.name]) for text, one in zip(row, named, strict=True)] for row in step.rows]
+        given = {column.name for column in named}
+        chosen = ", ".join(c.sql if c.name in given else f"{_value('default', c)} as {c.sql}" for c in self.columns)
+        text = f"select {chosen} from values {values(rows)} as v({', '.join(column.sql for column in named)})"
         self._settle(self.rows().union(self._stored(text)))
 
     def copy(self, step: Copy) -> None:
@@ -162,7 +166,7 @@ class Plain:
             chosen = self._projected(one.clause.assignments, "t")
         else:
             given = {each.column.name: each.value for each in one.clause.assignments}
-            chosen = ", ".join(f"{_value(given.get(c.name, 'null'))} as {c.sql}" for c in self.columns)
+            chosen = ", ".join(f"{_value(given.get(c.name, 'default'), c)} as {c.sql}" for c in self.columns)
         return f"select {chosen} {one.form} where {one.chosen}"
 
     def _refuse_ambiguous(self, step: Merge, form: str, new: Sequence[DataFrame]) -> None:
@@ -273,8 +277,8 @@ def _new_value(column: Column, given: Sequence[Assignment], old: str) -> str:
     if not given:
         return old
     if not given[0].path:
-        return _value(given[0].value)
-    return _struct(column.kind, {one.path: _value(one.value) for one in given}, old)
+        return _value(given[0].value, column)
+    return _struct(column.kind, {one.path: one.value for one in given}, old)
 
 
 def _struct(kind: str, given: dict[str, str], old: str) -> str:
@@ -294,8 +298,8 @@ def _struct(kind: str, given: dict[str, str], old: str) -> str:
     return f"named_struct({', '.join(f'{name!r}, {value}' for name, value in parts.items())})"
 
 
-def _value(text: str) -> str:
-    return "null" if text == "default" else text
+def _value(text: str, column: Column) -> str:
+    return (column.default or "null") if text == "default" else text
 
 
 def _each(acting: Sequence[_Acting], rows_of: Callable[[_Acting], DataFrame | None]) -> list[DataFrame | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from column_kinds import KINDS, Column
+from column_kinds import KINDS, SCALARS, Column
 from random_statements import Mix, random_statement
 from steps import Alter, Create, Episode, Insert, Step
 
@@ -13,16 +13,20 @@ MODES = ("write.delete.mode", "write.update.mode", "write.merge.mode")
 ZONES = ("UTC", "America/New_York")
 
 
-def random_episode(seed: int, statements: int = 16, mix: Mix = "all") -> Episode:
-    """The life of one table with so many statements after its first rows: all kinds, or only some."""
-    return Life(seed, mix).episode(statements)
+def random_episode(seed: int, statements: int = 16, mix: Mix = "all", version: int = 2) -> Episode:
+    """The life of one table with so many statements after its first rows: all kinds, or only some.
+
+    In format version 3 its columns have defaults, too; the rest is the same for every version.
+    """
+    return Life(seed, mix, version).episode(statements)
 
 
 class Life:
     """What is known of the table while its life is made up."""
 
-    def __init__(self, seed: int, mix: Mix) -> None:
+    def __init__(self, seed: int, mix: Mix, version: int) -> None:
         self.seed, self.mix, self.r, self.rows = seed, mix, Random(seed), 0
+        self.version, self.of_defaults = version, Random(f"defaults {seed}")
         self.columns = self._columns()
         self.partitions: tuple[str, ...] = ()
         self.free = [name for name in NAMES if name not in [column.name for column in self.columns]]
@@ -69,7 +73,17 @@ class Life:
             if field and field not in self.partitions:
                 self.partitions += (field,)
         modes = tuple((mode, r.choice(("merge-on-read", "copy-on-write"))) for mode in MODES)
-        return Create(self.columns, self.partitions, modes)
+        first, *rest = self.columns
+        self.columns = (first, *(one._replace(default=self._default(one.kind, 0.3)) for one in rest))
+        return Create(self.columns, self.partitions, modes, self.version)
+
+    def _default(self, kind: str, chance: float) -> str:
+        """A default for a column of this kind, or none."""
+        r = self.of_defaults
+        if self.version < 3 or kind not in SCALARS or r.random() > chance:
+            return ""
+        values = [value for value in KINDS[kind].values if "N" not in value.upper() or kind not in ("float", "double")]
+        return f"cast({r.choice(values)} as {KINDS[kind].type})"
 
     def _transform(self) -> str | None:
         used = " ".join(self.partitions)
@@ -88,7 +102,20 @@ class Life:
         for _ in range(count):
             self.rows += 1
             made.append(tuple(self._value(column, same) for column in self.columns))
-        return Insert(tuple(made))
+        return self._partly(Insert(tuple(made)))
+
+    def _partly(self, insert: Insert) -> Insert:
+        """Where columns have defaults, some are left out, or DEFAULT is said of them."""
+        r = self.of_defaults
+        if not any(column.default for column in self.columns) or r.random() < 0.4:
+            return insert
+        at = [number for number, one in enumerate(self.columns) if one.required or r.random() < 0.6]
+        named = tuple(self.columns[number] for number in at)
+        said = [
+            tuple("default" if r.random() < 0.2 and not self.columns[n].required else row[n] for n in at)
+            for row in insert.rows
+        ]
+        return insert._replace(rows=tuple(said), named=named) if at else insert
 
     def _value(self, column: Column, same: dict[str, str]) -> str:
         return str(self.rows) if column.name == "id" else same.get(column.name) or column.of.value(self.r)
@@ -106,6 +133,8 @@ class Life:
             self._compact,
         )
         made = self.r.choice(ways)()
+        if self.version >= 3 and self.of_defaults.random() < 0.2:
+            made = self._set_default()
         if made is None:
             return []
         self.columns = made.columns
@@ -115,13 +144,24 @@ class Life:
         if not self.free:
             return None
         new = Column(self.free.pop(0), self.r.choice(list(KINDS)))
+        new = new._replace(default=self._default(new.kind, 0.7))
         after = self.r.choice(self.columns)
         place = self.r.choice(("", " first", f" after {after.sql}"))
         at = {"": len(self.columns), " first": 0}.get(place, self.columns.index(after) + 1)
         columns = (*self.columns[:at], new, *self.columns[at:])
         values = [column.sql for column in columns]
-        values[at] = f"cast(null as {new.of.type})"
-        return Alter(f"add column {new.sql} {new.of.type}{place}", columns, tuple(values))
+        values[at] = new.default or f"cast(null as {new.of.type})"
+        return Alter(f"add column {new.ddl}{place}", columns, tuple(values))
+
+    def _set_default(self) -> Alter | None:
+        able = [column for column in self.columns if column.kind in SCALARS and column.name != "id"]
+        if not able:
+            return None
+        old = self.of_defaults.choice(able)
+        new = old._replace(default=self._default(old.kind, 0.7))
+        columns = tuple(new if column is old else column for column in self.columns)
+        said = f"set default {new.default}" if new.default else "drop default"
+        return Alter(f"alter column {old.sql} {said}", columns, tuple(column.sql for column in columns))
 
     def _unused(self) -> list[Column]:
         """Columns that no partitioning was ever made of."""

@@ -15,12 +15,14 @@ class Create(NamedTuple):
     columns: tuple[Column, ...]
     partitions: tuple[str, ...] = ()
     modes: tuple[tuple[str, str], ...] = ()
+    version: int = 2
 
 
 class Insert(NamedTuple):
-    """Rows are added: one INSERT, all columns in their order."""
+    """Rows are added: one INSERT, all columns in their order, or those that are named."""
 
     rows: tuple[tuple[str, ...], ...]
+    named: tuple[Column, ...] = ()
 
 
 class Alter(NamedTuple):

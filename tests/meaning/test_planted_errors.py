@@ -9,7 +9,8 @@ import os
 
 import pytest
 from oracle import Oracle
-from planting import Planted, planted, planted_errors
+from planted_source import planted
+from planting import Planted, planted_errors
 
 from lakeproof.spark.lake import Lake
 

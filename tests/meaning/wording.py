@@ -23,13 +23,15 @@ class Said(NamedTuple):
 def managed(step: Step, table: str) -> Said:
     """What is said to the managed table."""
     match step:
-        case Create(columns, partitions, modes):
+        case Create(columns, partitions, modes, version):
             by = f" partitioned by ({', '.join(partitions)})" if partitions else ""
-            told = ", ".join(f"'{key}' = '{value}'" for key, value in modes)
+            more = () if version == 2 else (("format-version", version),)
+            told = ", ".join(f"'{key}' = '{value}'" for key, value in (*modes, *more))
             listed = ", ".join(column.ddl for column in columns)
             return Said(f"create table {table} ({listed}) using iceberg{by} tblproperties ({told})")
-        case Insert(rows):
-            return Said(f"insert into {table} values {values(rows)}")
+        case Insert(rows, given):
+            into = f"{table} ({', '.join(column.sql for column in given)})" if given else table
+            return Said(f"insert into {into} values {values(rows)}")
         case Alter(change):
             return Said(change.format(t=table) if change.startswith("call ") else f"alter table {table} {change}")
         case Read(text, predicate, parameters, names):

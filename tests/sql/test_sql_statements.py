@@ -120,6 +120,15 @@ def test_a_statement(text: str, statement: s.Statement) -> None:
         ("alter column a type bigint", (s.AlterColumn("a", type="bigint"),)),
         ("alter column a after b", (s.AlterColumn("a", after="b"),)),
         ("alter column a drop not null", (s.AlterColumn("a", nullable=True),)),
+        ("alter column a set default f(1, 'x') + 2", (s.AlterColumn("a", default="f(1, 'x') + 2"),)),
+        ("alter column a drop default", (s.AlterColumn("a", drop_default=True),)),
+        (
+            "add columns (a int not null default -1 comment 'x' first, b string default 'it''s, (so)')",
+            (
+                s.AddColumnClause(s.ColumnDefinition("a", "int", False, "x", "-1"), first=True),
+                s.AddColumnClause(s.ColumnDefinition("b", "string", default="'it''s, (so)'")),
+            ),
+        ),
         ("set tblproperties ('a.b'='c')", (s.SetProperties((("a.b", "c"),)),)),
         ("unset tblproperties if exists ('a.b')", (s.UnsetProperties(("a.b",)),)),
         ("rename to db.u", (s.RenameTable("db.u"),)),
@@ -221,7 +230,7 @@ def test_statements_are_split_outside_strings_and_comments() -> None:
         ),
         (
             "alter table t alter column a foo",
-            "expected TYPE, COMMENT, FIRST, AFTER or DROP NOT NULL, found `foo`",
+            "expected TYPE, COMMENT, FIRST, AFTER, DROP NOT NULL, SET DEFAULT or DROP DEFAULT, found `foo`",
             1,
             30,
         ),

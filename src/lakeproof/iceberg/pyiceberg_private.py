@@ -30,6 +30,7 @@ from pyiceberg.manifest import (
 from pyiceberg.table import StagedTable, Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableRequirement, TableUpdate, UpgradeFormatVersionUpdate
+from pyiceberg.table.update.schema import UpdateSchema
 from pyiceberg.typedef import Identifier, Record
 
 from lakeproof.iceberg.format_v3.metadata import NEWEST, require_kept, upgraded, write_metadata
@@ -48,6 +49,7 @@ ATTRIBUTES = (
     *((Record, name) for name in ("_data",)),
     *((Transaction, name) for name in ("_table", "_updates")),
     *((ManifestEntry, name) for name in SEQUENCE_NUMBERS.values()),
+    (UpdateSchema, "_set_column_default_value"),
     *((IcebergTables, name) for name in POINTER_COLUMNS),
 )
 POINTERS: Any = IcebergTables.__table__
@@ -66,6 +68,11 @@ def _has(owner: type, name: str) -> bool:
 def staged_by(transaction: Transaction) -> tuple[Table, tuple[TableUpdate, ...]]:
     """The table that a transaction would make, and what the catalog would be told of it."""
     return transaction._table, transaction._updates
+
+
+def set_default(update: UpdateSchema, path: tuple[str, ...], value: Any) -> None:
+    """New rows that do not say otherwise have this value; `None`: null."""
+    update._set_column_default_value(path, value)
 
 
 def forget_unassigned(entry: ManifestEntry) -> None:

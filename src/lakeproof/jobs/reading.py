@@ -159,6 +159,10 @@ def _create(made: CreateTable, created: dict[str, CreateTable], place: str) -> N
         raise InvalidInput("The table's columns must be listed", place=place)
     if name in created:
         raise InvalidInput(f"The table {name} is created twice", place=place)
+    for column in made.columns:
+        if column.default is not None:
+            hint = "write the value in every INSERT that leaves the column out"
+            raise InvalidInput(f"The checker knows no defaults; `{column.name}` has one", place=place, hint=hint)
     created[name] = made
 
 

@@ -29,6 +29,7 @@ from lakeproof.iceberg.tables.tables import (
 )
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.default_values import CURRENT
 from lakeproof.spark.jvm.gateway import JavaProxy, from_java
 from lakeproof.spark.jvm.spark_types import to_iceberg_schema
 from lakeproof.spark.jvm.versions import WantedTable, wanted_table
@@ -199,10 +200,17 @@ class SessionCatalog(JavaProxy):
         return WritableTable(self.engine, table)
 
     def _create(self, name: str, schema: Any, parts: Any, properties: dict[str, str]) -> Table:
+        columns = StructType.fromJson(json.loads(schema.json()))
+        with_default = next((field.name for field in columns.fields if CURRENT in field.metadata), None)
+        if with_default is not None:
+            hint = "make the table by lake.sql: CREATE TABLE … (column type DEFAULT value)"
+            raise InvalidInput(
+                f"the default of `{with_default}` cannot come this way", place=f"table {name}", hint=hint
+            )
         return create_table(
             self.engine.catalog,
             name,
-            to_iceberg_schema(StructType.fromJson(json.loads(schema.json()))),
+            to_iceberg_schema(columns),
             partition_by=[partition_by(part) for part in parts],
             properties=table_properties(properties),
             location=properties.get("location") or properties.get("path"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakeproof.sql.create import column, type_text
+from lakeproof.sql.create import column, default_text, type_text
 from lakeproof.sql.cursor import Cursor
 from lakeproof.sql.statements import (
     AddColumnClause,
@@ -140,8 +140,12 @@ def _alter_column(cursor: Cursor) -> AlterColumn:
         return AlterColumn(name, after=cursor.name())
     if cursor.accept("drop", "not", "null"):
         return AlterColumn(name, nullable=True)
+    if cursor.accept("drop", "default"):
+        return AlterColumn(name, drop_default=True)
+    if cursor.accept("set", "default"):
+        return AlterColumn(name, default=default_text(cursor))
     if not cursor.accept("set", "not", "null"):
-        cursor.fail("expected TYPE, COMMENT, FIRST, AFTER or DROP NOT NULL")
+        cursor.fail("expected TYPE, COMMENT, FIRST, AFTER, DROP NOT NULL, SET DEFAULT or DROP DEFAULT")
     return AlterColumn(name, nullable=False)
 
 

@@ -66,7 +66,7 @@ def _clause(cursor: Cursor, made: CreateTable) -> CreateTable:
 
 
 def parse_columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
-    """`(name type [NOT NULL] [COMMENT '…'], …)`."""
+    """`(name type [NOT NULL] [DEFAULT expression] [COMMENT '…'], …)`."""
     cursor.expect_mark("(")
     found = [column(cursor)]
     while cursor.accept_mark(","):
@@ -80,16 +80,34 @@ def column(cursor: Cursor) -> ColumnDefinition:
     name = cursor.name()
     cursor.accept_mark(":")
     kind = type_text(cursor)
-    nullable, comment = True, None
+    nullable, comment, default = True, None, None
     while True:
         if cursor.accept("not", "null"):
             nullable = False
         elif cursor.accept("comment"):
             comment = cursor.string()
-        elif cursor.peek().is_word("default", "generated", "primary", "unique", "check"):
-            cursor.fail("managed tables have no defaults, generated columns or constraints")
+        elif cursor.accept("default"):
+            default = default_text(cursor)
+        elif cursor.peek().is_word("generated", "primary", "unique", "check"):
+            cursor.fail("managed tables have no generated columns or constraints")
         else:
-            return ColumnDefinition(name, kind, nullable, comment)
+            return ColumnDefinition(name, kind, nullable, comment, default)
+
+
+def default_text(cursor: Cursor) -> str:
+    """The expression of a default: the text up to what may follow it."""
+    start, depth = cursor.at, 0
+    while not cursor.done:
+        token = cursor.peek()
+        ends = token.is_word("comment", "first", "after") or (token.is_word("not") and cursor.peek(1).is_word("null"))
+        if depth == 0 and (ends or (token.kind == "mark" and token.value in (",", ")"))):
+            break
+        if token.kind == "mark":
+            depth += (token.value == "(") - (token.value == ")")
+        cursor.take()
+    if cursor.at == start:
+        cursor.fail("expected the value of the default")
+    return cursor.text[cursor.tokens[start].start : cursor.tokens[cursor.at - 1].end]
 
 
 def type_text(cursor: Cursor) -> str:

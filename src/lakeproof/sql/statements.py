@@ -8,12 +8,13 @@ Literal = str | int | float | bool | None
 
 
 class ColumnDefinition(NamedTuple):
-    """A column of CREATE TABLE or ALTER TABLE; the type is SQL text."""
+    """A column of CREATE TABLE or ALTER TABLE; the type and the default are SQL text."""
 
     name: str
     type: str
     nullable: bool = True
     comment: str | None = None
+    default: str | None = None
 
 
 class PartitionTransform(NamedTuple):
@@ -98,7 +99,7 @@ class DropColumnClause(NamedTuple):
 
 
 class AlterColumn(NamedTuple):
-    """A column has another type, comment or place, or may be null."""
+    """A column has another type, comment, place or default, may be null, or has no default any more."""
 
     name: str
     type: str | None = None
@@ -106,6 +107,8 @@ class AlterColumn(NamedTuple):
     first: bool = False
     after: str | None = None
     nullable: bool | None = None
+    default: str | None = None
+    drop_default: bool = False
 
 
 class SetProperties(NamedTuple):

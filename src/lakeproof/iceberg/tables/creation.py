@@ -20,6 +20,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.update import (
+    AddSchemaUpdate,
     AddSnapshotUpdate,
     AssertCreate,
     SetPropertiesUpdate,
@@ -55,6 +56,34 @@ def stage_table(catalog: Catalog, name: str, schema: Schema, **more: Unpack[Tabl
     with translate_errors(f"table {name}"):
         transaction = catalog.create_table_transaction(**told)
     return StagedTable(*staged_by(transaction))
+
+
+def create_with_defaults(
+    catalog: Catalog, name: str, schema: Schema, defaults: Mapping[str, Any], **more: Unpack[TableDetails]
+) -> Table:
+    """A new table whose new rows have these values in these columns unless they say otherwise.
+
+    PyIceberg forgets defaults where it gives columns their ids, so that the request is completed before it is sent.
+    """
+    staged = stage_table(catalog, name, schema, **more)
+    updates = tuple(_with_defaults(each, defaults) for each in staged.updates)
+    try:
+        return _made(staged.table, updates, f"table {name}")
+    except BaseException:
+        abandon(staged)
+        raise
+
+
+def _with_defaults(update: TableUpdate, defaults: Mapping[str, Any]) -> TableUpdate:
+    if not isinstance(update, AddSchemaUpdate):
+        return update
+    made = update.schema_
+    fields = [
+        field.model_copy(update={"write_default": defaults[field.name]}) if field.name in defaults else field
+        for field in made.fields
+    ]
+    schema = Schema(*fields, schema_id=made.schema_id, identifier_field_ids=made.identifier_field_ids)
+    return update.model_copy(update={"schema_": schema})
 
 
 def publish(

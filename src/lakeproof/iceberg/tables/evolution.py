@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -22,19 +22,25 @@ from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.committing.retrying import change_metadata, commit_updates, may_be_outrun
 from lakeproof.iceberg.failures import swapping
 from lakeproof.iceberg.format_v3.metadata import NEWEST
+from lakeproof.iceberg.pyiceberg_private import set_default
 from lakeproof.iceberg.tables.column_dependencies import DEPENDENCIES_PROPERTY, check_dependencies, parse_dependencies
 from lakeproof.iceberg.tables.properties import check_properties
 from lakeproof.iceberg.tables.tables import PartitionBy, find_column, name_parts, partition_field_name
 
 
 class AddColumn(NamedTuple):
-    """A new optional column, last in its struct unless placed; `name` is dotted inside structs."""
+    """A new column, last in its struct unless placed; `name` is dotted inside structs.
+
+    Rows that are there have its default; so does a new row that does not say otherwise. One without is optional.
+    """
 
     name: str
     type: IcebergType
     doc: str | None = None
     first: bool = False
     after: str | None = None
+    default: Any = None
+    required: bool = False
 
 
 class RenameColumn(NamedTuple):
@@ -73,7 +79,14 @@ class CommentColumn(NamedTuple):
     make_optional: bool = False
 
 
-SchemaChange = AddColumn | RenameColumn | DropColumn | WidenColumn | MoveColumn | CommentColumn
+class SetDefault(NamedTuple):
+    """A new row that does not say otherwise has this value (`None`: null); rows that are there stay as they are."""
+
+    name: str
+    value: Any
+
+
+SchemaChange = AddColumn | RenameColumn | DropColumn | WidenColumn | MoveColumn | CommentColumn | SetDefault
 
 
 class DropPartition(NamedTuple):
@@ -206,8 +219,8 @@ def _guard_dependencies(table: Table, schema: Schema, column: str, place: str) -
 def _apply(update: UpdateSchema, change: SchemaChange) -> None:
     path = name_parts(change.name)
     match change:
-        case AddColumn(_, kind, doc, first, after):
-            update.add_column(path, kind, doc)
+        case AddColumn(_, kind, doc, first, after, default, required):
+            update.add_column(path, kind, doc, required=required, default_value=default)
             _move(update, path, first=first, after=after)
         case RenameColumn(_, new_name):
             update.rename_column(path, name_parts(new_name)[-1])
@@ -217,6 +230,8 @@ def _apply(update: UpdateSchema, change: SchemaChange) -> None:
             update.update_column(path, field_type=kind)
         case MoveColumn(_, first, after):
             _move(update, path, first=first, after=after)
+        case SetDefault(_, value):
+            set_default(update, path, value)
         case CommentColumn(_, doc, make_optional):
             update.update_column(path, doc=doc, required=False if make_optional else None)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import reduce
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -19,13 +18,16 @@ from pyspark.sql import functions as F
 from lakeproof.errors import LakeproofError
 from lakeproof.format import Move, RowMapping
 from lakeproof.iceberg.committing.footers import WrittenFile
+from lakeproof.iceberg.format_v3.lineage import LAST_UPDATED, ROW_ID, as_stored
 from lakeproof.iceberg.pyiceberg_names import DataFile as IcebergFile
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.planning import ScanPlan
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway, items_of
+from lakeproof.spark.jvm.session import session_like
 from lakeproof.spark.jvm.spark_types import has_collections
+from lakeproof.spark.reading import lineage
 from lakeproof.spark.reading.columns import history_of, scan_columns
 from lakeproof.spark.reading.deletes import is_live
 from lakeproof.spark.reading.file_index import ScanSource
@@ -58,7 +60,10 @@ class RewrittenFiles(NamedTuple):
 
 
 def rewrite(engine: Engine, table: Table, pieces: Sequence[Piece], lost: Found) -> RewrittenFiles:
-    """Each piece as one file (none, where no row is left) without the rows that are lost."""
+    """Each piece as one file (none, where no row is left) without the rows that are lost.
+
+    A row that moves keeps its id and the number of its last change: both are written beside it.
+    """
     each = all(len(piece) == 1 for piece in pieces)
     gateway = _gateway(engine, _EACH if each else _TOGETHER)
     source = placed_source(engine, table)
@@ -66,15 +71,15 @@ def rewrite(engine: Engine, table: Table, pieces: Sequence[Piece], lost: Found) 
     parts = [_kept(gateway, table, source, homes, lost) for homes in groups]
     rows = reduce(DataFrame.unionAll, parts)
     layout = _layout(rows, source)
-    folder = new_folder(table)
+    folder, stored = new_folder(table), as_stored(table)
     with removed_if_failed(gateway, folder):
-        written = _written(gateway, table, rows, folder)
+        written = _written(gateway, stored, rows, folder)
         homes = {home.path: home for piece in pieces for home in piece}
         files = [
             WrittenFile(path, homes[layout[part][0]].partition, homes[layout[part][0]].file.spec_id)
             for path, part in written.items()
         ]
-        made = with_statistics(table, files)
+        made = with_statistics(stored, files)
         mapping = tuple(
             move for file in made for move in _moves(file, [homes[p] for p in layout[written[file.file_path]]], lost)
         )
@@ -113,10 +118,14 @@ class _PieceIndex(PlacedFileIndex):
 def _kept(gateway: Gateway, table: Table, source: ScanSource, homes: Sequence[Home], lost: Found) -> DataFrame:
     columns = scan_columns(table.schema(), history_of(table))
     index = _PieceIndex(gateway, source, homes, lost)
-    rows = Scans(gateway).relation(table, index, read_schema(columns))
+    fields = [lineage.STORED_ID, lineage.STORED_NUMBER] if index.lineage else []
+    rows = Scans(gateway).relation(table, index, read_schema(columns, fields))
     if any(home.path in lost for home in homes):
         rows = rows.filter(is_live(gateway.spark))
-    return tagged(rows.select(*[column.shown() for column in columns]), table, checked=False)
+    chosen = [column.shown() for column in columns]
+    if index.lineage:
+        chosen += [lineage.row_id().alias(ROW_ID), lineage.last_updated().alias(LAST_UPDATED)]
+    return tagged(rows.select(*chosen), as_stored(table), checked=False)
 
 
 def _layout(rows: DataFrame, source: ScanSource) -> list[list[str]]:
@@ -147,17 +156,6 @@ def _gateway(engine: Engine, opening: str) -> Gateway:
     """A session beside the engine's in which a task reads files whole: alone, or all of a relation together."""
     known = _gateways.setdefault(engine, {})
     if opening not in known:
-        main = engine.gateway.spark
-        session = main.newSession()
-        for name, value in main.conf.getAll.items():
-            if name.startswith("spark.sql.") and not name.startswith("spark.sql.catalog."):
-                _copied(session, name, value)
-        for name, value in {**_WHOLE_FILES, "spark.sql.files.openCostInBytes": opening}.items():
-            session.conf.set(name, value)
-        known[opening] = Gateway(session)
+        changed = {**_WHOLE_FILES, "spark.sql.files.openCostInBytes": opening}
+        known[opening] = Gateway(session_like(engine.gateway.spark, changed))
     return known[opening]
-
-
-def _copied(session: object, name: str, value: str) -> None:
-    with suppress(Exception):  # some are fixed when the first session starts
-        session.conf.set(name, value)  # type: ignore[attr-defined]

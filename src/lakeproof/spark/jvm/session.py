@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -94,3 +95,15 @@ def _defaults(warehouse: str) -> dict[str, str]:
         "spark.sql.warehouse.dir": f"{warehouse.rstrip('/')}/spark-warehouse",
         "spark.sql.parquet.compression.codec": "zstd",
     }
+
+
+def session_like(main: SparkSession, changed: Mapping[str, str]) -> SparkSession:
+    """A session beside another, with its settings but for these."""
+    session = main.newSession()
+    for name, value in main.conf.getAll.items():
+        if name.startswith("spark.sql.") and not name.startswith("spark.sql.catalog."):
+            with suppress(Exception):  # some are fixed when the first session starts
+                session.conf.set(name, value)
+    for name, value in changed.items():
+        session.conf.set(name, value)
+    return session

@@ -16,6 +16,7 @@ from pyspark.sql import types as spark
 
 from lakeproof.iceberg import pyiceberg_names as iceberg
 from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.default_values import existing
 from lakeproof.spark.jvm.spark_types import FIELD_ID, nullable, to_spark_schema, to_spark_type
 
 
@@ -102,8 +103,9 @@ def history_of(table: iceberg.Table) -> SchemaHistory:
 
 
 def scan_columns(schema: iceberg.Schema, history: SchemaHistory) -> list[ScanColumn]:
-    """The columns of a schema, spelled safely."""
-    return [_scan_column(field, history) for field in to_spark_schema(schema).fields]
+    """The columns of a schema, spelled safely, each with the default of files that lack it."""
+    pairs = zip(schema.fields, to_spark_schema(schema).fields, strict=True)
+    return [_scan_column(field, history, existing(own)) for own, field in pairs]
 
 
 def metadata_names(columns: list[ScanColumn], schema: iceberg.Schema) -> dict[str, str]:
@@ -129,14 +131,14 @@ def metadata_names(columns: list[ScanColumn], schema: iceberg.Schema) -> dict[st
     return found
 
 
-def _scan_column(field: spark.StructField, history: SchemaHistory) -> ScanColumn:
+def _scan_column(field: spark.StructField, history: SchemaHistory, default: dict[str, str]) -> ScanColumn:
     number = field.metadata[FIELD_ID]
     name = f"{field.name}__{number}" if history.reused(-1, field.name.lower()) else field.name
     kind, shown = nullable(field.dataType), nullable(field.dataType)
     structs = list(_structs(kind))
     if structs and (name != field.name or history.renamed(number) or _reused_inside(number, kind, history)):
         kind = _numbered(kind)
-    return ScanColumn(spark.StructField(name, kind, True, {FIELD_ID: number}), field.name, shown)
+    return ScanColumn(spark.StructField(name, kind, True, {FIELD_ID: number, **default}), field.name, shown)
 
 
 def _reused_inside(parent: int, kind: spark.DataType, history: SchemaHistory) -> bool:

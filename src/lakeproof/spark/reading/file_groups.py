@@ -93,6 +93,7 @@ def named_columns(schema: Schema, table: Table, portion: Portion) -> list[NamedC
     if mapped is None:
         _require_one_name(schema, table)
     columns = []
+    _refuse_defaults(schema, table)
     for field in to_spark_schema(schema).fields:
         name = field.name if mapped is None else mapped.get(field.metadata[FIELD_ID])
         kind = _without_ids(nullable(field.dataType))
@@ -114,6 +115,17 @@ def _require_one_name(schema: Schema, table: Table) -> None:
                     place=f"table {'.'.join(table.name())}",
                     hint="let the engine that wrote them rewrite them as Parquet",
                 )
+
+
+def _refuse_defaults(schema: Schema, table: Table) -> None:
+    """A file that is read by name does not say whether it lacks a column, or has it under another name."""
+    for field in schema.fields:
+        if field.initial_default is not None:
+            raise InvalidInput(
+                f"files without field ids cannot be read: column `{field.name}` has an initial default",
+                place=f"table {'.'.join(table.name())}",
+                hint="let the engine that wrote them rewrite them as Parquet",
+            )
 
 
 def _mapping(table: Table) -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""The metadata columns of a table: `_file`, `_pos`, `_partition`, `_spec_id`, `_deleted`.
+"""The metadata columns of a table: `_file`, `_pos`, `_partition`, `_spec_id`, `_deleted`, and those of row lineage.
 
 They are computed for a query that names one of them, and cost others nothing. What is the same for all rows of a file
 (its path, its partition) is looked up by the number that each file carries as a hidden column. A further column is a
@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
 from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.format_v3.lineage import LAST_UPDATED, ROW_ID, has_lineage
 from lakeproof.iceberg.metadata_tables.columns import FileColumns
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.planning import ScanPlan
@@ -29,6 +30,7 @@ from lakeproof.spark.reading.columns import history_of, scan_columns
 from lakeproof.spark.reading.deletes import ROW_INDEX, DeletingFileIndex, SnapshotDeletes, is_live, without_deleted
 from lakeproof.spark.reading.file_groups import portions_of
 from lakeproof.spark.reading.file_index import FileGroup, ManagedFileIndex, ScanSource
+from lakeproof.spark.reading.lineage import STORED_ID, STORED_NUMBER, file_constants, last_updated, row_id
 from lakeproof.spark.reading.scan import Scan, Scans
 
 NUMBER = "_lakeproof_number"
@@ -89,6 +91,20 @@ def _of_deleted(scan: MetadataScan) -> Column:
     return ~is_live(scan.session)
 
 
+def _of_lineage(table: Table) -> spark.DataType | None:
+    return spark.LongType() if has_lineage(table) else None
+
+
+def _row_id(scan: MetadataScan) -> Column:
+    firsts = [first for first, _ in file_constants(scan.plan)]
+    return row_id(scan.of_file(firsts, spark.LongType()))
+
+
+def _last_updated(scan: MetadataScan) -> Column:
+    numbers = [number for _, number in file_constants(scan.plan)]
+    return last_updated(scan.of_file(numbers, spark.LongType()))
+
+
 METADATA_COLUMNS = (
     MetadataColumn(
         "_file",
@@ -103,6 +119,8 @@ METADATA_COLUMNS = (
         lambda scan: scan.of_file(scan.plan.files["spec_id"].to_pylist(), spark.IntegerType()),
     ),
     MetadataColumn("_deleted", lambda table: spark.BooleanType(), _of_deleted),
+    MetadataColumn(ROW_ID, _of_lineage, _row_id, (STORED_ID,)),
+    MetadataColumn(LAST_UPDATED, _of_lineage, _last_updated, (STORED_NUMBER,)),
 )
 
 

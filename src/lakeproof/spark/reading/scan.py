@@ -13,7 +13,9 @@ from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.pyiceberg_names import Schema, Table
 from lakeproof.iceberg.tables.branches import label_of
 from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.default_values import read_row_by_row
 from lakeproof.spark.jvm.gateway import Gateway
+from lakeproof.spark.jvm.session import session_like
 from lakeproof.spark.jvm.spark_types import FIELD_ID
 from lakeproof.spark.reading.columns import ScanColumn, history_of, metadata_names, scan_columns
 from lakeproof.spark.reading.deletes import ROW_INDEX, DeletingFileIndex, SnapshotDeletes, find_deletes, without_deleted
@@ -47,7 +49,6 @@ class Scans:
     def of(self, table: Table, *, snapshot_id: int | None = None, time_travel: bool = False) -> Scan:
         """The scan of a snapshot (`None`: the table has none yet); time travel reads with the schema of that time."""
         schema = _schema_at(table, snapshot_id) if time_travel else table.schema()
-        _refuse_defaults(table, schema)
         key = _key(table, schema, snapshot_id) + (TRAVELS if time_travel else "")
         with self._lock:
             found = self._scans.get(key)
@@ -156,12 +157,19 @@ class Scans:
             gateway.none,
             gateway.named(spark41.FILE_FORMATS[file_format])(),
             gateway.scala_map(_WITHOUT_DICTIONARIES if _has_floats(schema) else {}),
-            gateway.session,
+            _row_reader(gateway) if read_row_by_row(schema) else gateway.session,
         )
         if is_streaming:
             return gateway.dataframe(gateway.module(spark41.LOGICAL_RELATION).apply(relation, True))
         described = catalog_table(gateway, index.source, relation.schema())
         return gateway.dataframe(gateway.module(spark41.LOGICAL_RELATION).apply(relation, described))
+
+
+def _row_reader(gateway: Gateway) -> Any:
+    """A session like the user's in which Parquet files are read row by row: a relation reads as its session says."""
+
+    changed = {"spark.sql.parquet.enableVectorizedReader": "false"}
+    return gateway.once("row by row", lambda: spark41.java_session(session_like(gateway.spark, changed)))
 
 
 def _has_floats(kind: spark.DataType) -> bool:
@@ -220,20 +228,6 @@ def _statistics(gateway: Gateway, source: ScanSource) -> Any:
 def _summary(table: Table, snapshot_id: int | None) -> dict[str, str]:
     snapshot = None if snapshot_id is None else table.snapshot_by_id(snapshot_id)
     return {} if snapshot is None or snapshot.summary is None else dict(snapshot.summary.additional_properties)
-
-
-def _refuse_defaults(table: Table, schema: Schema) -> None:
-    """Rows that are older than such a column would be read as null where they have its default."""
-    if table.format_version < 3:
-        return
-    for number in schema.field_ids:
-        field = schema.find_field(number)
-        if field.initial_default is not None:
-            raise InvalidInput(
-                f"column `{schema.find_column_name(number)}` has an initial default, which cannot be read yet",
-                place=f"table {'.'.join(table.name())}",
-                hint="let the engine that added the column rewrite the table without the default",
-            )
 
 
 def _may_have_deletes(table: Table, snapshot_id: int | None) -> bool:

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from lakeproof.commit import Command, Policy
 from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.format_v3.lineage import as_stored
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
@@ -51,7 +52,7 @@ def merge_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: Po
         said = Asked(asked_of_table(engine, table, rows, scan.files).target, read_by_source)
         read = amount_read(scan, said)
         read = read._replace(bytes=read.bytes + _bytes(plain))
-        taken = take(engine, table, rows, read=read, at_most=read.rows if at_most is None else at_most)
+        taken = take(engine, as_stored(table), rows, read=read, at_most=read.rows if at_most is None else at_most)
     finally:
         if kept:
             plain.unpersist()
@@ -92,7 +93,8 @@ def _outcomes(engine: Engine, table: Table, scan: PlacedScan, meant: ResolvedCom
     is_written = F.col(_CLAUSE).isin(*writes) if writes else F.lit(False)
     fate = F.when(F.col(_CLAUSE).isNull(), READ if NOT_MATCHED in kinds else new_rows.MATCHED)
     fate = fate.when(is_written, WRITTEN).otherwise(GONE)
-    rows = kept.select(*_columns(table, meant.clauses), F.col(PLACE), fate.alias(FATE))
+    # A row that is new has no row of the target beside it, and so no id: it gets one by where it is written.
+    rows = kept.select(*_columns(table, meant.clauses), *scan.written_with(), F.col(PLACE), fate.alias(FATE))
     return rows, keys.rows
 
 

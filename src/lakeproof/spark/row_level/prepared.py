@@ -11,6 +11,7 @@ from lakeproof.commit.planning import replaces_by_filter
 from lakeproof.errors import InvalidInput
 from lakeproof.format import DeleteFile, Rows, rows_of
 from lakeproof.iceberg.committing.physical import NewFiles
+from lakeproof.iceberg.format_v3.lineage import as_stored
 from lakeproof.iceberg.pyiceberg_names import DataFile as IcebergFile
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.delete_files import write_position_deletes
@@ -47,7 +48,7 @@ def prepare_change(
     )
     if effect.whole:
         return PreparedChange(whole_files_removed(base, effect, policy), NewFiles())
-    new = NOTHING if effect.new_rows is None else write_new(engine, table, effect.new_rows)
+    new = NOTHING if effect.new_rows is None else write_new(engine, as_stored(table), effect.new_rows)
     homes = homes_of(engine, table, effect.targets)
     try:
         if base.mode is Mode.COPY_ON_WRITE and effect.targets:

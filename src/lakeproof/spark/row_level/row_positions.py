@@ -1,4 +1,4 @@
-"""Rows with their places: a scan in which every row says in which file and at which position it lies.
+"""Rows with their places: a scan in which every row says in which file and at which position it lies, and its id.
 
 A place is one long, the file's number above, the position below: it leaves Spark through Arrow at eight bytes a row.
 """
@@ -6,7 +6,7 @@ A place is one long, the file's number above, the position below: it leaves Spar
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from pyspark.sql import types as spark
 
 from lakeproof.errors import InvalidInput
 from lakeproof.format import Rows, row_set, rows_of
+from lakeproof.iceberg.format_v3.lineage import LAST_UPDATED, ROW_ID, has_lineage
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.delete_files import Positions, deleted_positions
 from lakeproof.iceberg.reading.planning import ScanPlan
@@ -25,6 +26,7 @@ from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.jvm.spark_types import FIELD_ID
+from lakeproof.spark.reading import lineage
 from lakeproof.spark.reading.columns import ScanColumn, history_of, kept_columns, scan_columns
 from lakeproof.spark.reading.deletes import (
     DELETED,
@@ -42,6 +44,7 @@ from lakeproof.spark.reading.file_index import FileGroup, ManagedFileIndex, Scan
 PLACE = "_lakeproof_place"
 _SHIFT = 40
 _HIDDEN = f"{FILE} INT, {GROUP} INT, {DELETED} BINARY"
+ROW_ID_HERE = "_lakeproof_row_id"
 Found = dict[str, Positions]
 """Positions by data file, ascending."""
 
@@ -52,7 +55,8 @@ class PlacedFileIndex(ManagedFileIndex):
     def __init__(
         self, gateway: Gateway, source: ScanSource, deletes: SnapshotDeletes | None, only: frozenset[str] | None = None
     ) -> None:
-        super().__init__(gateway, source, _HIDDEN, only)
+        self.lineage = has_lineage(source.table)
+        super().__init__(gateway, source, f"{_HIDDEN}, {lineage.HIDDEN_SCHEMA}" if self.lineage else _HIDDEN, only)
         self.deletes = deletes
         self.paths: list[str] = source.planned().files["path"].to_pylist()
         self.numbers = {path: number for number, path in enumerate(self.paths)}
@@ -68,8 +72,9 @@ class PlacedFileIndex(ManagedFileIndex):
         """Every file stands alone."""
         dead, paths = self.dead(planned), planned.files["path"].to_pylist()
         groups = self.deletes.groups if self.deletes is not None else {}
+        more = lineage.hidden_values(planned) if self.lineage else [()] * len(paths)
         return [
-            FileGroup((self.numbers[paths[n]], groups.get(paths[n], 0), _bits(dead.get(paths[n]))), [n])
+            FileGroup((self.numbers[paths[n]], groups.get(paths[n], 0), _bits(dead.get(paths[n])), *more[n]), [n])
             for n in self.kept(planned)
         ]
 
@@ -84,10 +89,16 @@ class PlacedFileIndex(ManagedFileIndex):
 
 
 class PlacedScan(NamedTuple):
-    """The live rows of a table at its head, with a column `PLACE` behind the table's own."""
+    """The live rows of a table at its head; behind the table's own columns `PLACE`, and where rows have ids theirs."""
 
     rows: DataFrame
     files: PlacedFileIndex
+
+    def written_with(self) -> list[Column]:
+        """What a changed row is written with besides its columns: its id; its number will be that of the commit."""
+        if not self.files.lineage:
+            return []
+        return [self.rows[ROW_ID_HERE].alias(ROW_ID), F.lit(None).cast("long").alias(LAST_UPDATED)]
 
     def found(self, places: Positions) -> Found:
         """Packed places by data file."""
@@ -103,11 +114,13 @@ def placed_scan(engine: Engine, table: Table) -> PlacedScan:
     deletes = find_deletes(source)
     index = PlacedFileIndex(engine.gateway, source, deletes)
     columns = scan_columns(table.schema(), history_of(table))
-    rows = engine.scans.relation(table, index, read_schema(columns))
+    rows = engine.scans.relation(table, index, read_schema(columns, [lineage.STORED_ID] if index.lineage else ()))
     if deletes is not None:
         rows = without_deleted(rows, deletes, {c.read.metadata[FIELD_ID]: c.read.name for c in columns})
-    place = kept_columns.get(PLACE, _place)
-    return PlacedScan(rows.select(*[column.shown() for column in columns], place), index)
+    hidden = [kept_columns.get(PLACE, _place)]
+    if index.lineage:
+        hidden.append(kept_columns.get(ROW_ID_HERE, lambda: lineage.row_id().alias(ROW_ID_HERE)))
+    return PlacedScan(rows.select(*[column.shown() for column in columns], *hidden), index)
 
 
 def _place() -> Column:
@@ -150,10 +163,10 @@ def deleted_in(table: Table, planned: ScanPlan, only: Iterable[str] | None = Non
     return deleted_positions(table, planned.delete_files.take(used))
 
 
-def read_schema(columns: list[ScanColumn]) -> spark.StructType:
-    """What a scan reads of each file: the columns, and each row's position."""
+def read_schema(columns: list[ScanColumn], more: Sequence[spark.StructField] = ()) -> spark.StructType:
+    """What a scan reads of each file: the columns, these fields, and each row's position."""
     position = spark.StructField(ROW_INDEX, spark.LongType(), True)
-    return spark.StructType([*(column.read for column in columns), position])
+    return spark.StructType([*(column.read for column in columns), *more, position])
 
 
 def places_in(rows: DataFrame) -> Positions:

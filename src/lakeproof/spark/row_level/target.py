@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.jvm.spark_types import to_spark_schema
+from lakeproof.spark.jvm.default_values import with_write_defaults
 from lakeproof.spark.statements.analysis import Analyzer, ParsedCommand, ResolvedCommand, Target
 
 
@@ -18,5 +18,5 @@ def analyzer_of(engine: Engine) -> Analyzer:
 def meaning_on(engine: Engine, table: Table, rows: DataFrame, parsed: ParsedCommand) -> ResolvedCommand:
     """What the command means on `rows`, a scan whose first columns are the table's."""
     *namespace, name = table.name()
-    target = Target(("spark_catalog", ".".join(namespace), name), rows, to_spark_schema(table.schema()))
+    target = Target(("spark_catalog", ".".join(namespace), name), rows, with_write_defaults(table.schema()))
     return analyzer_of(engine).meaning(parsed, target)

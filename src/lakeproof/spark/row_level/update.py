@@ -6,6 +6,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from lakeproof.commit import Command, Policy
+from lakeproof.iceberg.format_v3.lineage import as_stored
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.row_level.effect import RowEffect, amount_read, rows_read, wanted_by
@@ -23,9 +24,9 @@ def update_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: P
     hit = scan.rows if meant.condition is None else scan.rows.filter(meant.condition)
     new_values = zip(table.schema().fields, meant.values, strict=True)
     values = [_only_where_found(scan, value).alias(field.name) for field, value in new_values]
-    new = hit.select(*values, scan.rows[PLACE], F.lit(WRITTEN).alias(FATE))
+    new = hit.select(*values, *scan.written_with(), scan.rows[PLACE], F.lit(WRITTEN).alias(FATE))
     said = asked_of_table(engine, table, new, scan.files)
-    taken = take(engine, table, new, read=amount_read(scan, said))
+    taken = take(engine, as_stored(table), new, read=amount_read(scan, said))
     targets = scan.found(taken.places[WRITTEN])
     reads = rows_read(scan, said, targets) if targets else {}
     return RowEffect(targets, taken.new, reads, wanted_by(said, Command.UPDATE, policy))

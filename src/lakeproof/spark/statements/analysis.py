@@ -7,6 +7,7 @@ become Columns as they are. A parsed plan never changes, so that a command that 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from pyspark.sql import types as spark
 from lakeproof.commit import Command
 from lakeproof.errors import InvalidInput
 from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.default_values import CURRENT
 from lakeproof.spark.jvm.gateway import Gateway, items_of, texts_of
 from lakeproof.sql.column_aliases import with_aliases_inside
 
@@ -190,7 +192,7 @@ class Analyzer:
         """The plan with the scan for its target; there alone, so that subqueries on the table read it as others do."""
         if plan.nodeName() == "UnresolvedRelation":
             scan = spark41.execution_of(target.rows).analyzed()
-            own = scan.output().take(len(target.columns.fields))
+            own = self._own_columns(target, scan)
             shown = self.gateway.module(spark41.PROJECT).apply(own, scan)
             return self.gateway.module(spark41.SUBQUERY_ALIAS).apply(self.gateway.sequence(target.name), shown)
         children = plan.children()
@@ -233,7 +235,7 @@ class Analyzer:
 
     def _attributes(self, target: Target) -> Any:
         """The columns of the scan as the table declares them: the scan itself calls every column nullable."""
-        found = spark41.execution_of(target.rows).analyzed().output().take(len(target.columns.fields))
+        found = self._own_columns(target, spark41.execution_of(target.rows).analyzed())
         if all(_is_nullable(field) for field in target.columns.fields):
             return found
         declared = []
@@ -241,6 +243,18 @@ class Analyzer:
             kind = self.gateway.java_schema(spark.StructType([field])).apply(0).dataType()
             declared.append(attribute.withDataType(kind).withNullability(field.nullable))
         return self.gateway.sequence(declared)
+
+    def _own_columns(self, target: Target, scan: Any) -> Any:
+        """The table's columns among those of its scan, with what DEFAULT means for them."""
+        found = scan.output().take(len(target.columns.fields))
+        defaults = [field.metadata.get(CURRENT) for field in target.columns.fields]
+        if not any(defaults):
+            return found
+        kind = self.gateway.named(spark41.METADATA)
+        pairs = zip(items_of(found), defaults, strict=True)
+        return self.gateway.sequence(
+            one if text is None else one.withMetadata(kind.fromJson(json.dumps({CURRENT: text}))) for one, text in pairs
+        )
 
     def _clauses(self, command: Any, attributes: Any) -> Iterator[ResolvedClause]:
         groups = {

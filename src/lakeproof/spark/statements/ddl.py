@@ -15,13 +15,14 @@ from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED
 from lakeproof.iceberg.pyiceberg_names import IcebergType, PrimitiveType, Table
 from lakeproof.iceberg.tables import evolution
 from lakeproof.iceberg.tables.branches import TableAt
-from lakeproof.iceberg.tables.creation import StagedTable, abandon, publish, stage_table
+from lakeproof.iceberg.tables.creation import StagedTable, abandon, create_with_defaults, publish, stage_table
 from lakeproof.iceberg.tables.refs import create_branch, create_tag, drop_ref, replace_ref
 from lakeproof.iceberg.tables.tables import (
     PartitionBy,
     create_namespace,
     create_table,
     drop_table,
+    find_column,
     name_parts,
     rename_table,
 )
@@ -29,6 +30,7 @@ from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm.failures import translate_spark_errors
 from lakeproof.spark.jvm.spark_types import to_iceberg_schema, to_iceberg_type
 from lakeproof.spark.reading.file_groups import NAME_MAPPING
+from lakeproof.spark.statements.defaults import default_value, require_defaults, require_defaults_of
 from lakeproof.spark.statements.names import managed, qualified, spark_has
 from lakeproof.spark.statements.table_options import DEPENDENCIES, is_managed, lowered, table_properties
 from lakeproof.spark.writing.leftovers import remove_folder, removed_if_refused
@@ -55,12 +57,38 @@ def create(engine: Engine, made: s.CreateTable) -> None:
     if made.query is None:
         create_namespace(engine.catalog, name.rpartition(".")[0], if_not_exists=True)
         told = _told(made, _schema(engine, made.columns, place))
-        table = create_table(engine.catalog, name, **told, if_not_exists=made.if_not_exists)
+        table = _create(engine, made, name, told)
         if mapping := _name_mapping(table):
             evolution.alter_properties(table, mapping)
         return
     with translate_spark_errors(engine.gateway, made.query):
         _create_as(engine, made, name, engine.gateway.spark.sql(made.query))
+
+
+def _create(engine: Engine, made: s.CreateTable, name: str, told: dict[str, Any]) -> Table:
+    defaults = _defaults(engine, made, told)
+    if not defaults:
+        return create_table(engine.catalog, name, **told, if_not_exists=made.if_not_exists)
+    try:
+        return create_with_defaults(engine.catalog, name, defaults=defaults, **told)
+    except InvalidInput:
+        found = engine.find(name) if made.if_not_exists else None
+        if found is None:
+            raise
+        return found
+
+
+def _defaults(engine: Engine, made: s.CreateTable, told: dict[str, Any]) -> dict[str, Any]:
+    """The values of new rows that do not say otherwise, by column."""
+    given = [column for column in made.columns if column.default is not None]
+    if given:
+        require_defaults(int(told["properties"].get("format-version", 2)), f"table {made.table}")
+    kinds = {field.name: field.field_type for field in told["schema"].fields}
+    found = {}
+    for column in given:
+        name = name_parts(column.name)[-1]
+        found[name] = default_value(engine, column.default or "", kinds[name], name)
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def create_from_rows(engine: Engine, made: s.CreateTable, name: str, rows: DataFrame) -> None:
@@ -185,7 +213,7 @@ def alter(engine: Engine, altered: s.Alter, table: Table) -> None:
         raise InvalidInput("a branch or tag cannot be altered", place=f"table {altered.table}", hint=hint)
     if not altered.changes:
         raise InvalidInput("a managed table has no such ALTER TABLE", place=f"table {altered.table}", hint=_ALTER_HINT)
-    schema = [change for each in altered.changes for change in _schema_changes(engine, each, altered.table)]
+    schema = [change for each in altered.changes for change in _schema_changes(engine, table, each, altered.table)]
     kept = (evolution.AddColumn, evolution.MoveColumn, evolution.CommentColumn, evolution.WidenColumn)
     if read_by_name(table) and not all(isinstance(change, kept) for change in schema):
         raise InvalidInput(
@@ -208,23 +236,38 @@ _ALTER_HINT = (
 )
 
 
-def _schema_changes(engine: Engine, change: s.Change, place: str) -> Iterator[evolution.SchemaChange]:
+def _schema_changes(engine: Engine, table: Table, change: s.Change, place: str) -> Iterator[evolution.SchemaChange]:
     match change:
         case s.AddColumnClause(column, first, after):
-            if not column.nullable:
+            kind = _iceberg_type(engine, column, place)
+            default = _default(engine, table, column, kind)
+            if not column.nullable and default is None:
                 hint = "old rows have no value for it"
                 raise InvalidInput("a new column cannot be NOT NULL", place=f"column {column.name}", hint=hint)
-            kind = _iceberg_type(engine, column, place)
-            yield evolution.AddColumn(column.name, kind, column.comment, first, after)
+            required = not column.nullable
+            yield evolution.AddColumn(column.name, kind, column.comment, first, after, default, required)
         case s.RenameColumnClause(name, new_name):
             yield evolution.RenameColumn(name, new_name)
         case s.DropColumnClause(name):
             yield evolution.DropColumn(name)
         case s.AlterColumn():
-            yield from _column_changes(engine, change, place)
+            yield from _column_changes(engine, table, change, place)
 
 
-def _column_changes(engine: Engine, change: s.AlterColumn, place: str) -> Iterator[evolution.SchemaChange]:
+def _default(engine: Engine, table: Table, column: s.ColumnDefinition, kind: IcebergType) -> Any:
+    """The value of a new default; `None`: there is none."""
+    if column.default is None:
+        return None
+    require_defaults_of(table)
+    if len(name_parts(column.name)) > 1:
+        hint = "add the column without a default"
+        raise InvalidInput("a field inside a struct can have no default", place=f"column {column.name}", hint=hint)
+    return default_value(engine, column.default, kind, column.name)
+
+
+def _column_changes(
+    engine: Engine, table: Table, change: s.AlterColumn, place: str
+) -> Iterator[evolution.SchemaChange]:
     if change.type is not None:
         kind = _iceberg_type(engine, s.ColumnDefinition(change.name, change.type), place)
         if not isinstance(kind, PrimitiveType):
@@ -240,6 +283,11 @@ def _column_changes(engine: Engine, change: s.AlterColumn, place: str) -> Iterat
         )
     if change.nullable:
         yield evolution.CommentColumn(change.name, make_optional=True)
+    if change.default is not None or change.drop_default:
+        require_defaults_of(table)
+        kind = find_column(table.schema(), ".".join(name_parts(change.name)), f"table {place}").field_type
+        column = s.ColumnDefinition(change.name, str(kind), default=change.default)
+        yield evolution.SetDefault(change.name, _default(engine, table, column, kind))
 
 
 def _iceberg_type(engine: Engine, column: s.ColumnDefinition, place: str) -> IcebergType:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakeproof.iceberg.pyiceberg_names import PartitionField, Table
 from lakeproof.iceberg.reading.planning import plan
 from lakeproof.iceberg.tables.column_dependencies import DEPENDENCIES_PROPERTY
+from lakeproof.spark.jvm.default_values import CURRENT, with_write_defaults
 from lakeproof.spark.jvm.spark_types import to_spark_schema
 from lakeproof.spark.statements.local_rows import texts
 
@@ -62,11 +63,12 @@ def human(table: Table, field: PartitionField, value: Any) -> str:
 def create_statement(session: SparkSession, table: Table) -> DataFrame:
     """The CREATE TABLE that makes such a table."""
     columns = []
-    for field in to_spark_schema(table.schema()).fields:
+    for field in with_write_defaults(table.schema()).fields:
         comment = field.metadata.get("comment")
         note = f" COMMENT {_quoted(comment)}" if comment else ""
         nullable = "" if field.nullable else " NOT NULL"
-        columns.append(f"  `{field.name}` {field.dataType.simpleString()}{nullable}{note}")
+        default = f" DEFAULT {field.metadata[CURRENT]}" if CURRENT in field.metadata else ""
+        columns.append(f"  `{field.name}` {field.dataType.simpleString()}{nullable}{default}{note}")
     text = f"CREATE TABLE {'.'.join(table.name())} (\n" + ",\n".join(columns) + ")\nUSING iceberg\n"
     if table.spec().fields:
         text += f"PARTITIONED BY ({', '.join(_transform_sql(table, field) for field in table.spec().fields)})\n"

@@ -16,8 +16,8 @@ from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.tables.tables import column_path
 from lakeproof.spark.engine import AppendRows, Engine, Overwrite, OverwritePartitions, WriteMode, version_label
 from lakeproof.spark.jvm import spark41
+from lakeproof.spark.jvm.default_values import with_write_defaults
 from lakeproof.spark.jvm.gateway import Gateway, JavaProxy, from_java
-from lakeproof.spark.jvm.spark_types import to_spark_schema
 from lakeproof.spark.jvm.versions import v2_columns
 from lakeproof.spark.reading.catalyst import Untranslatable, comparison, membership, null_safe, parse_printed
 from lakeproof.spark.reading.columns import quoted
@@ -35,7 +35,7 @@ class WritableTable(JavaProxy):
     def __init__(self, engine: Engine, table: Table) -> None:
         super().__init__(engine.gateway)
         self.engine, self.table = engine, table
-        self.java_schema = engine.gateway.java_schema(to_spark_schema(table.schema()))
+        self.java_schema = engine.gateway.java_schema(with_write_defaults(table.schema()))
 
     def name(self) -> str:
         """The name in messages."""

@@ -1,0 +1,123 @@
+"""Row ids of format version 3: kept by what moves or changes rows, given once, shown where they are asked for.
+
+`LAKEPROOF_LINEAGE_STEPS` says how many random commands a table is given, `LAKEPROOF_LINEAGE_PLANTED` how many planted
+errors are tried.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from lineage_judge import COLUMNS, Judge, Walk, last_number, made
+from planted_source import planted
+
+from lakeproof.errors import InvalidInput
+from lakeproof.spark.jvm.spark41 import execution_of
+from lakeproof.spark.lake import Lake
+from lakeproof.spark.reading.columns import kept_columns
+
+pytestmark = pytest.mark.spark
+Rows = Callable[[str], list[tuple[Any, ...]]]
+STEPS = int(os.environ.get("LAKEPROOF_LINEAGE_STEPS", "5"))
+WANTED = int(os.environ.get("LAKEPROOF_LINEAGE_PLANTED", "2"))
+
+
+def _wrong(lake: Lake, name: str, mode: str, seed: int, names: list[str]) -> Iterator[str]:
+    """What is not as it must be after each command of a walk."""
+    lake.sql(made(name, mode))
+    judge, walk = Judge(), Walk(seed)
+    for act in walk.acts(names):
+        lake.sql(act.text.format(t=name, s=""))
+        number = last_number(lake.engine.load(name))
+        read: list[Any] = [tuple(row) for row in lake.collect(lake.sql(f"select {COLUMNS} from {name}"))]
+        yield from (f"{act.text}: {each}" for each in judge.wrong(act, read, number))
+        plain = {row["id"]: (row["v"], row["k"]) for row in lake.engine.load(name).scan().to_arrow().to_pylist()}
+        if plain != act.after:
+            yield f"{act.text}: PyIceberg reads {plain}, not {act.after}"
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write"])
+def test_rows_keep_their_ids_through_random_commands(lake: Lake, name: str, mode: str) -> None:
+    walk = Walk(1)
+    assert list(_wrong(lake, name, mode, 2, ["update", "rewrite", "move", "merge", *walk.random(STEPS)])) == []
+
+
+class Planted(NamedTuple):
+    """An error that the walk must find."""
+
+    name: str
+    module: str
+    old: str
+    new: str
+
+
+def _planted() -> list[Planted]:
+    lines = (Path(__file__).parent / "planted_lineage_errors.tsv").read_text().splitlines()[1:]
+    every = [Planted(*line.split("\t")) for line in lines]
+    return every[:: max(1, len(every) // WANTED)][:WANTED]
+
+
+@pytest.mark.parametrize("error", _planted(), ids=lambda error: error.name)
+def test_the_judge_finds_a_planted_error(lake: Lake, name: str, error: Planted) -> None:
+    with planted(error):
+        kept_columns.columns.clear()  # columns that were made before know nothing of the error
+        found = next(_wrong(lake, name, "copy-on-write", 2, ["update", "rewrite", "delete", "rewrite"]), None)
+    kept_columns.columns.clear()
+    assert found is not None, f"nobody saw that {error.name}"
+
+
+def test_lineage_is_hidden_filtered_and_free(lake: Lake, rows: Rows, name: str) -> None:
+    lake.sql(f"create table {name} (id int, v string) using iceberg tblproperties ('format-version'='3')")
+    assert rows(f"select _row_id, id from {name}") == []
+    lake.sql(f"insert into {name} values (1, 'a'), (2, 'b')")
+    lake.sql(f"insert into {name} values (3, 'c')")
+    assert sorted(rows(f"select * from {name}")) == [(1, "a"), (2, "b"), (3, "c")]
+    assert rows(f"select id from {name} where _row_id = 2") == [(3,)]
+    assert rows(f"select max(_row_id), min(_last_updated_sequence_number), count(*) from {name}") == [(2, 1, 3)]
+    assert rows(f"select a.id from {name} a join {name} b on a._row_id = b._row_id + 2") == [(3,)]
+    first = rows(f"select snapshot_id from {name}.snapshots order by committed_at")[0][0]
+    assert sorted(rows(f"select _row_id, id from {name} version as of {first}")) == [(0, 1), (1, 2)]
+    asked, free = (lake.sql(f"select {columns} from {name}") for columns in ("_row_id", "*"))
+    assert "_lakeproof_stored_id" in str(execution_of(asked).executedPlan().toString())
+    assert "_lakeproof" not in str(execution_of(free).executedPlan().toString())
+
+
+def test_older_tables_have_no_lineage_and_upgraded_ones_get_it(lake: Lake, rows: Rows, name: str) -> None:
+    lake.sql(f"create table {name} (id int) using iceberg")
+    lake.sql(f"insert into {name} values (1), (2)")
+    with pytest.raises(Exception, match="`_row_id` cannot be resolved"):
+        rows(f"select _row_id from {name}")
+    lake.sql(f"alter table {name} set tblproperties ('format-version'='3')")
+    asked = f"select _row_id, _last_updated_sequence_number, id from {name} order by id"
+    assert rows(asked) == [(None, None, 1), (None, None, 2)]
+    lake.sql(f"insert into {name} values (3)")
+    found = rows(asked)
+    assert sorted(row_id for row_id, _, _ in found) == [0, 1, 2]
+    assert [(number, key) for _, number, key in found] == [(1, 1), (1, 2), (2, 3)]
+
+
+def test_a_column_of_that_name_goes_first_and_is_in_the_way_of_rewrites(lake: Lake, rows: Rows, name: str) -> None:
+    lake.sql(f"create table {name} (_row_id int, v string) using iceberg tblproperties ('format-version'='3')")
+    lake.sql(f"insert into {name} values (7, 'a')")
+    assert rows(f"select _row_id from {name}") == [(7,)]
+    with pytest.raises(InvalidInput, match="while a column is called `_row_id`"):
+        lake.sql(f"update {name} set v = 'b'")
+    assert rows(f"select * from {name}") == [(7, "a")]
+
+
+def test_files_of_moved_rows_have_the_columns_with_statistics_and_metadata_do_not(lake: Lake, name: str) -> None:
+    lake.sql(f"create table {name} (id int, v string) using iceberg tblproperties ('format-version'='3')")
+    lake.sql(f"insert into {name} values (1, 'a'), (2, 'b')")
+    lake.sql(f"update {name} set v = 'c' where id = 2")
+    table = lake.engine.load(name)
+    assert [field.name for field in table.schema().fields] == ["id", "v"]
+    (snapshot,) = [each for each in [table.current_snapshot()] if each is not None]
+    entries = [entry for manifest in snapshot.manifests(table.io) for entry in manifest.fetch_manifest_entry(table.io)]
+    assert entries
+    for entry in entries:
+        assert 2147483540 in entry.data_file.lower_bounds
+        assert 2147483539 in entry.data_file.null_value_counts
