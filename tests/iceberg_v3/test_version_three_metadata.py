@@ -195,6 +195,8 @@ def test_nothing_is_lost_of_what_is_known() -> None:
     assert lost(raw, {"a": 1, "list": [{"b": "c", "more": []}]}) == ()
     assert lost({**raw, "keys": [1]}, {"a": 1, "list": [{}]}) == ("list.b", "keys")
     assert lost({"a": 1}, {"a": 2}) == ("a",)
+    assert lost({"initial-default": "00FF"}, {"initial-default": "00ff"}) == ()
+    assert lost({"write-default": "NaN"}, {"write-default": None}) == ("write-default",)
 
 
 def test_compressed_metadata_of_others_is_looked_into(lake: Lakehouse) -> None:

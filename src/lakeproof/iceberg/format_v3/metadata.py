@@ -24,6 +24,7 @@ from lakeproof.iceberg.reading.lru import Recent
 NEWEST: Literal[3] = 3
 ENCRYPTED_BY = "encryption.key-id"
 _UNREAD_TYPES = re.compile(r"variant|geometry.*|geography.*")
+_DEFAULTS = ("initial-default", "write-default")  # read as values, which engines spell in ways of their own
 _SAME_WHEN_ABSENT: tuple[Any, ...] = ({}, [], None)
 _losses: Recent[tuple[str, ...]] = Recent(256)
 
@@ -113,7 +114,8 @@ def lost(raw: Any, again: Any, place: str = "") -> tuple[str, ...]:
         for name, value in raw.items():
             here = f"{place}.{name}".lstrip(".")
             if name in again:
-                found += lost(value, again[name], here)
+                is_default = name in _DEFAULTS and again[name] is not None
+                found += () if is_default else lost(value, again[name], here)
             elif value not in _SAME_WHEN_ABSENT and (name, value) != ("current-snapshot-id", -1):
                 found.append(here)
         return tuple(found)
