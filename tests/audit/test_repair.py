@@ -13,6 +13,9 @@ import pytest
 from damaging import first_file, first_manifest, rewrite_file
 from lakehouse import Lakehouse, files_below, insert, path_of, people, rows_of, write
 from plantings import PLANTINGS, Planting
+from sqlalchemy import event
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
 from test_audit import a_delete_file_that_points_nowhere, good
 from test_plantings import BASES, DEPTHS
 
@@ -215,6 +218,24 @@ def test_a_plan_is_refused_once_the_table_was_changed(lake: Lakehouse) -> None:
     with pytest.raises(CommitConflict, match="changed since the plan"):
         apply_plan(raw, plan)
     assert files_below(lake.warehouse) == before
+
+
+@pytest.mark.parametrize("moment", ["before_commit", "after_commit"])
+def test_an_answer_that_is_lost_is_looked_for(lake: Lakehouse, moment: str) -> None:
+    """The connection is cut once: before the swap the repair is tried again, after it it is found."""
+    damaged(lake)
+    raw, plan = open_by_name(lake.catalog, "t"), planned(lake)
+
+    def cut(_session: Session) -> None:
+        raise OperationalError("commit", {}, Exception("the connection was cut"))
+
+    event.listen(Session, moment, cut, once=True)
+    before = files_below(lake.warehouse)
+    location = apply_plan(raw, plan)
+    assert open_by_name(lake.catalog, "t").location == location
+    assert looked_at(lake).findings == ()
+    new = files_below(lake.warehouse) - before
+    assert len([name for name in new if name.endswith(".metadata.json")]) == 1  # those of a try in vain are gone
 
 
 def test_a_table_that_is_opened_by_its_files_is_not_changed(lake: Lakehouse) -> None:

@@ -9,6 +9,7 @@ import json
 import time
 import uuid
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
@@ -40,7 +41,16 @@ def commit_draft(raw: RawTable, draft: Draft, on_phase: Hook = no_hook) -> str:
     access = RepairAccess(raw, draft)
     calls = TableCalls(access, LAKEPROOF, check_list(()), on_phase, reruns_left=False)
     go_through(calls, {str(k): str(v) for k, v in (draft.words.get("properties") or {}).items()})
-    return access.location
+    own = access.own
+    assert own is not None  # what was not committed was raised
+    return own.location
+
+
+class RepairTry(NamedTuple):
+    """One try: the metadata file that it asks for, and all that was written for it."""
+
+    location: str
+    files: list[str]
 
 
 class RepairAccess:
@@ -51,8 +61,8 @@ class RepairAccess:
         self.raw, self.draft, self.catalog = raw, draft, raw.catalog
         self.name = raw.name
         self.change = TableChange(Command.REWRITE, command_id=str(uuid.uuid4()))
-        self.at = self.location = ""
-        self.files: list[str] = []
+        self.at = ""
+        self.tries: list[RepairTry] = []
 
     @property
     def table(self) -> Table:
@@ -85,10 +95,13 @@ class RepairAccess:
 
     def write(self, answer: Commit | CommitWith, written: Hook) -> None:
         """Write the files of the repair, and the metadata file that names them."""
+        mine = RepairTry(self._new_location(), [])
+        self.tries.append(mine)
         with translate_errors(f"table {self.name}"):
-            self.draft.write(self.files)
+            draft = self.draft.fresh()
+            draft.write(mine.files)
             written(METADATA_WRITTEN)
-            words, now = self.draft.words, time.time_ns() // 1_000_000
+            words, now = draft.words, time.time_ns() // 1_000_000
             logged = {"metadata-file": self.raw.location, "timestamp-ms": int(words["last-updated-ms"])}
             words["metadata-log"] = [*(words.get("metadata-log") or []), logged]
             words["last-updated-ms"] = max(now, int(words["last-updated-ms"]))
@@ -97,9 +110,8 @@ class RepairAccess:
                     TableMetadataUtil.parse_obj(words)
             except Damaged as error:
                 raise InvalidInput(f"what would come of it makes no sense: {error}", place=self.name) from error
-            self.location = self._new_location()
-            self.files.append(self.location)
-            with self.raw.io.new_output(self.location).create() as stream:
+            mine.files.append(mine.location)
+            with self.raw.io.new_output(mine.location).create() as stream:
                 stream.write(json.dumps(words).encode())
 
     def _new_location(self) -> str:
@@ -109,20 +121,25 @@ class RepairAccess:
 
     def swap(self) -> None:
         """Let the catalog point to the new metadata file, if it points to the old one."""
-        swap_location(self.catalog, identifier(self.name), self.raw.location, self.location)
+        swap_location(self.catalog, identifier(self.name), self.raw.location, self.tries[-1].location)
+        self.at = self.tries[-1].location
 
     def has_moved(self) -> bool:
         """Whether the catalog points elsewhere by now."""
         return metadata_location(self.catalog, identifier(self.name)) != self.raw.location
 
-    def own_id(self) -> int | None:
-        """Whether the new metadata file was the current one at any time."""
-        if not self.location or self.at == self.raw.location:
+    @property
+    def own(self) -> RepairTry | None:
+        """The try whose metadata file is the current one, or was at any time."""
+        if not self.tries or self.at == self.raw.location:
             return None
-        if self.at == self.location:
-            return 1
         log = read_metadata(self.raw.io, self.at).get("metadata-log") or []
-        return 1 if any(each.get("metadata-file") == self.location for each in log) else None
+        seen = {self.at, *(each.get("metadata-file") for each in log)}
+        return next((each for each in self.tries if each.location in seen), None)
+
+    def own_id(self) -> int | None:
+        """Whether one of the tries was committed; a repair has no snapshot that could be named."""
+        return None if self.own is None else 1
 
     def sent(self) -> Sequence[int]:
         """A repair makes no snapshot."""
@@ -130,15 +147,16 @@ class RepairAccess:
 
     def written(self) -> Sequence[str]:
         """The files of the repair."""
-        return self.files
+        return [path for each in self.tries for path in each.files]
 
     def brought(self) -> Sequence[str]:
         """Nothing was brought."""
         return ()
 
     def named(self) -> Collection[str]:
-        """All of them: the new metadata file names what was written with it."""
-        return frozenset(self.files)
+        """The files of the try that was committed: its metadata file names what was written with it."""
+        own = self.own
+        return frozenset(() if own is None else own.files)
 
     def remove(self, paths: Sequence[str]) -> None:
         """Delete files of a try that certainly did not happen."""

@@ -110,6 +110,13 @@ class Draft:
             found = [next((v for k, v in each.items() if k == part.name), None) for each in values]
             _set_summary(said[at], inner, part, found)
 
+    def fresh(self) -> Draft:
+        """The same draft for one try: what is written for it leaves this one as it is."""
+        mine = copy.copy(self)
+        mine.words, mine.replaced = copy.deepcopy(self.words), []
+        mine.lists = {n: file._replace(records=copy.deepcopy(file.records)) for n, file in self.lists.items()}
+        return mine
+
     def write(self, written: list[str]) -> None:
         """The files of the repair under new names, noted in `written`; the words then name them."""
         for source, target in self.copies:
@@ -140,7 +147,7 @@ class Draft:
 
     def _put(self, path: str, data: bytes, written: list[str]) -> None:
         written.append(path)
-        with self.store.new_output(path).create() as stream:
+        with self.store.new_output(path).create(overwrite=True) as stream:
             stream.write(data)
 
 
