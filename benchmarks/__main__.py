@@ -11,6 +11,7 @@ from importlib import import_module
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.goals import reached, told
 from benchmarks.page import PLOTS, ROOT, page
 from benchmarks.plots import plot
 from benchmarks.results import Result, rows_of, save
@@ -62,6 +63,11 @@ def show(result: Result) -> None:
         table.add_row(*row)
     console = Console(width=None if sys.stdout.isatty() else 180, highlight=False)
     console.print(table)
+    if goals := told(reached(result.area, result.lines)):
+        asked = Table("case", "clock", "beside", "ratio", "goal", "", title="goals", title_justify="left", expand=False)
+        for row in goals:
+            asked.add_row(*row)
+        console.print(asked)
     for note in result.notes:
         console.print(f"  {note}", markup=False)
     console.print(f"  load {result.load[0]} – {result.load[1]}, {result.seconds:.0f} s\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -122,6 +122,11 @@ def wall_of(timing: Timing) -> float | None:
 def cpu_of(timing: Timing) -> float | None:
     """Seconds of processor time."""
     return timing.cpu
+
+
+def ratios_to(lines: Sequence[Line], beside: str, of: Callable[[Timing], float | None]) -> dict[tuple[str, str], float]:
+    """The ratios as they are where every line stands beside this side."""
+    return _ratios([replace(line, beside=beside) for line in lines], of)
 
 
 def _ratios(lines: Sequence[Line], of: Callable[[Timing], float | None]) -> dict[tuple[str, str], float]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.__main__ import AREAS
+from benchmarks.goals import GOALS, reached, told
 from benchmarks.harness import Clock, Line, Timing, cpu_ratios, interleaved, ratios
 from benchmarks.page import section
 from benchmarks.plots import measured, plot
 from benchmarks.results import Result, Stopwatch, kept, load, ratio, rows_of, save, seconds
+from benchmarks.session import ICEBERG, OURS, PLAIN
 
 from lakeproof.errors import InvalidInput
 
@@ -88,3 +91,31 @@ def test_a_stopwatch_notes_area_and_load() -> None:
     made = Stopwatch("scans", "Words.", full=True).result(lines(), ["twice", "twice"])
     assert (made.name, made.notes, made.full) == ("scans-full", ("twice",), True)
     assert made.machine.split()[1] == "cores,"
+
+
+def test_goals_are_met_or_missed_and_by_how_much() -> None:
+    def timed(case: str, side: str, wall: float, cpu: float) -> Line:
+        return Line(case, side, PLAIN, (Timing(wall, cpu),) * 3)
+
+    taken = (
+        timed("full scan", OURS, 1.05, 9.0),
+        timed("full scan", PLAIN, 1.0, 1.0),
+        timed("count(*)", OURS, 0.5, 0.5),
+        timed("count(*)", PLAIN, 1.0, 1.0),
+        timed("no goal", OURS, 5.0, 5.0),
+    )
+    assert told(reached("scans", taken)) == [
+        ["full scan", "wall", PLAIN, "1.05", "≤ 1.05", "met"],
+        ["count(*)", "wall", PLAIN, "0.50", "≤ 0.4", "missed by 25%"],
+    ]
+    rows = (timed("DELETE of 1 %, merge-on-read", OURS, 0.5, 0.9), timed("DELETE of 1 %, merge-on-read", ICEBERG, 1, 1))
+    assert [each.is_met for each in reached("rows", rows)] == [True, False], "both clocks count"
+    many = {OURS: 16.9, ICEBERG: 4.0}
+    commits = tuple(
+        Line("INSERT one row, 8 writers", side, ICEBERG, (Timing(1.0),), {"commits/s": n}) for side, n in many.items()
+    )
+    assert [(each.found, each.is_met) for each in reached("commits", commits)] == [(4.225, True)]
+
+
+def test_the_area_of_every_goal_is_measured() -> None:
+    assert {goal.area for goal in GOALS} <= set(AREAS)

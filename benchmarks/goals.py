@@ -1,0 +1,104 @@
+"""What each area is to reach: ratios of one side to another, printed as met or missed after every measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from benchmarks.harness import Line, cpu_of, ratios_to, wall_of
+from benchmarks.session import ICEBERG, OURS, PLAIN
+
+BOTH, WALL = ("wall", "CPU"), ("wall",)
+
+
+class Goal(NamedTuple):
+    """Cases, all whose names begin with one of `begins`, in which our side may take this share of another's."""
+
+    area: str
+    begins: tuple[str, ...]
+    at_most: float
+    beside: str = ICEBERG
+    clocks: tuple[str, ...] = BOTH
+    ends: str = ""
+    counted: str = (
+        ""  # not a time but a count of this name, of which ours is to be at least `at_most` times the other's
+    )
+
+
+GOALS = (
+    Goal("scans", ("full scan",), 1.05, PLAIN, WALL),
+    Goal("scans", ("partition filter",), 1.0, PLAIN, WALL),
+    Goal("scans", ("sum over",), 1.0, PLAIN, WALL),
+    Goal("scans", ("count(*)",), 0.4, PLAIN, WALL),
+    Goal("rows", ("DELETE", "UPDATE"), 0.6, ends="merge-on-read"),
+    Goal("rows", ("MERGE",), 0.8, ends="merge-on-read"),
+    Goal("rows", ("DELETE", "UPDATE", "MERGE"), 0.7, ends="copy-on-write"),
+    Goal("rows", ("compaction",), 0.85),
+    Goal("rows", ("count(*)",), 0.5),
+    Goal("rows", ("scan after it",), 1.0),
+    Goal("writes", ("INSERT of 1,000,000 rows", "INSERT of 10,000,000 rows"), 1.0),
+    Goal("writes", ("INSERT of one row",), 0.45),
+    Goal("commits", ("INSERT", "UPDATE"), 4.0, ends="8 writers", counted="commits/s"),
+    Goal("planning", ("1,000,000 files",), 0.5, ends="in Spark"),
+)
+
+
+class Reached(NamedTuple):
+    """One case beside its goal."""
+
+    case: str
+    clock: str
+    beside: str
+    found: float
+    goal: float
+    at_least: bool = False
+
+    @property
+    def is_met(self) -> bool:
+        """Whether it is reached, as the table shows the figure: to two digits."""
+        shown = round(self.found, 2)
+        return shown >= self.goal if self.at_least else shown <= self.goal
+
+    @property
+    def missed_by(self) -> float:
+        """The share of the goal that is missing; nothing, where it is met."""
+        return 0.0 if self.is_met else abs(self.found / self.goal - 1)
+
+
+def reached(area: str, lines: Sequence[Line]) -> list[Reached]:
+    """The cases of an area that have a goal; a case whose other side is missing has none to be measured by."""
+    return [each for goal in GOALS if goal.area == area for each in _of(goal, lines)]
+
+
+def _of(goal: Goal, lines: Sequence[Line]) -> Iterator[Reached]:
+    cases = [one for one in dict.fromkeys(line.case for line in lines) if one.startswith(goal.begins)]
+    chosen = [one for one in cases if goal.ends in one]
+    if goal.counted:
+        sides = {(line.case, line.side): line.more.get(goal.counted) for line in lines}
+        for case in chosen:
+            mine, theirs = sides.get((case, OURS)), sides.get((case, goal.beside))
+            if isinstance(mine, int | float) and isinstance(theirs, int | float) and theirs:
+                yield Reached(case, goal.counted, goal.beside, mine / theirs, goal.at_most, at_least=True)
+        return
+    for clock, of in (("wall", wall_of), ("CPU", cpu_of)):
+        found = ratios_to(lines, goal.beside, of) if clock in goal.clocks else {}
+        yield from (
+            Reached(case, clock, goal.beside, found[case, OURS], goal.at_most)
+            for case in chosen
+            if (case, OURS) in found
+        )
+
+
+def told(found: Sequence[Reached]) -> list[list[str]]:
+    """The rows of a table: case, clock, beside whom, ratio, goal, and whether it is met."""
+    return [
+        [
+            each.case,
+            each.clock,
+            each.beside,
+            f"{each.found:.2f}",
+            f"{'≥' if each.at_least else '≤'} {each.goal:g}",
+            "met" if each.is_met else f"missed by {each.missed_by:.0%}",
+        ]
+        for each in found
+    ]
