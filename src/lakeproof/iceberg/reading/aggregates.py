@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +27,8 @@ from lakeproof.format import Value
 from lakeproof.iceberg.committing.values import converter
 from lakeproof.iceberg.committing.whole_file_commits import whole_files
 from lakeproof.iceberg.predicates import from_filter
-from lakeproof.iceberg.reading.delete_files import deleted_positions
+from lakeproof.iceberg.reading.delete_files import read_positions
+from lakeproof.iceberg.reading.lru import Recent
 from lakeproof.iceberg.reading.planning import ScanPlan, plan
 from lakeproof.iceberg.reading.segments import Picked
 from lakeproof.iceberg.tables.tables import find_column
@@ -43,6 +46,7 @@ EXACT = (
     DoubleType,
 )
 READ_AT_MOST = 20_000_000  # deleted rows that are read to be counted
+_deleted_counts: Recent[int] = Recent(100_000)  # of data files under these delete files, none of which ever changes
 
 
 class Range(NamedTuple):
@@ -93,14 +97,29 @@ def _deleted_rows(table: Table, found: ScanPlan) -> int | None:
     if "equality" in deletes["content"].to_pylist() or sum(deletes["record_count"].to_pylist()) > READ_AT_MOST:
         return None
     deleted = 0
-    lists = applied.to_pylist()
     for path, rows, numbers in zip(
-        found.files["path"].to_pylist(), found.files["record_count"].to_pylist(), lists, strict=True
+        found.files["path"].to_pylist(), found.files["record_count"].to_pylist(), applied.to_pylist(), strict=True
     ):
         if numbers:
-            positions = deleted_positions(table, found.delete_files.take(numbers)).get(path)
-            deleted += 0 if positions is None else int(np.count_nonzero(np.unique(positions) < rows))
+            named = found.delete_files.take(numbers).select(["path", "format", "referenced_file"]).to_pylist()
+            key = "\n".join([path, *(each["path"] for each in named)])
+            deleted += _deleted_counts.get(key, partial(_count_deleted, table, path, rows, named))
     return deleted
+
+
+def _count_deleted(table: Table, path: str, rows: int, delete_files: Sequence[Mapping[str, Any]]) -> int:
+    """The rows of one data file that are gone.
+
+    The counts of the delete files say it only where no row is named twice, in one file or in two, and nothing promises
+    that. Marking rows needs no sorting: it takes a fraction of the time in which their union is made.
+    """
+    gone = np.zeros(rows, np.bool_)
+    for each in delete_files:
+        if each["referenced_file"] in (None, path):
+            positions = read_positions(table.io, each["path"], each["format"]).get(path)
+            if positions is not None:
+                gone[positions[positions < rows]] = True
+    return int(np.count_nonzero(gone))
 
 
 def _ends(picked: Picked, field: NestedField) -> tuple[list[Any], list[Any]] | None:

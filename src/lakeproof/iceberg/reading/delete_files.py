@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,7 +83,14 @@ def deleted_positions(table: Table, delete_files: pa.Table) -> dict[str, Positio
             for path, positions in read_positions(table.io, row["path"], row["format"]).items():
                 if row["referenced_file"] in (None, path):  # one Puffin file may hold vectors of several data files
                     found.setdefault(path, []).append(positions)
-    return {path: parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts)) for path, parts in found.items()}
+    return {path: parts[0] if len(parts) == 1 else _united(parts) for path, parts in found.items()}
+
+
+def _united(parts: Sequence[Positions]) -> Positions:
+    """The positions of all parts; each part ascends, and merging what ascends is much faster than sorting."""
+    whole = np.concatenate(parts)
+    whole.sort(kind="stable")
+    return whole[np.concatenate([[True], whole[1:] != whole[:-1]])] if len(whole) else whole
 
 
 def read_positions(io: FileIO, path: str, file_format: str) -> dict[str, Positions]:
