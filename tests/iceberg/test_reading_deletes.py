@@ -132,6 +132,28 @@ def test_a_delete_file_of_a_whole_partition_applies_to_every_file_not_younger(la
     assert count_rows(table) == 3
 
 
+def test_a_row_that_is_named_twice_is_gone_once(lake: Lakehouse) -> None:
+    """No delete file of another engine promises more: neither within a file, nor beside others, nor up to the end."""
+    table = insert(lake.create(by=BY_NAME), people(1, 2, 3, name="a"))
+    path = plan(table).files["path"].to_pylist()[0]
+    for number, positions in enumerate(([0, 0, 99], [0, 1])):
+        target = f"{table.location()}/data/many-{number}.parquet"
+        with table.io.new_output(target).create() as stream:
+            pq.write_table(pa.table({"file_path": [path] * len(positions), "pos": pa.array(positions)}), stream)
+        file = DataFile.from_args(
+            content=DataFileContent.POSITION_DELETES,
+            file_path=target,
+            file_format=FileFormat.PARQUET,
+            partition=Record("a"),
+            record_count=len(positions),
+            file_size_in_bytes=1,
+        )
+        file.spec_id = 0
+        table = upsert(table, [file], people(9 + number, name="b"))
+    assert count_rows(table) == count_rows(table) == 3
+    assert deleted_positions(table, plan(table).delete_files)[path].tolist() == [0, 1, 99]
+
+
 def test_deletion_vectors_are_read(lake: Lakehouse, tmp_path: Path) -> None:
     deletion_vector_file(tmp_path / "v.puffin", {"file:///a": [0, 7], "file:///b": [3]})
     found = read_positions(lake.create().io, f"file://{tmp_path}/v.puffin", "PUFFIN")
