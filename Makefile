@@ -45,6 +45,7 @@ soak: install ## the oracles, the simulation and the kills with large numbers; h
 	LAKEPROOF_SCHEDULES=100000 $(BIN)/python -m pytest -q -n 2 --dist load tests/simulation
 	LAKEPROOF_JOBS_FILES=20000 $(BIN)/python -m pytest -q -s tests/jobs/test_jobs_oracle.py
 	LAKEPROOF_FORMS=1000 $(BIN)/python -m pytest -q tests/models/iceberg/test_forms.py
+	LAKEPROOF_TURNS=200 LAKEPROOF_TURN_SEEDS=20 $(BIN)/python -m pytest -q tests/peers/test_version_three.py
 	LAKEPROOF_KILLS=500 $(BIN)/python -m pytest -q tests/spark/row_level/test_killed_anywhere.py
 	LAKEPROOF_LINEAGE_TURNS=200 LAKEPROOF_LINEAGE_SEEDS=20 $(BIN)/python -m pytest -q tests/peers/test_row_lineage_beside.py
 

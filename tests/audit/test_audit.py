@@ -274,7 +274,7 @@ def with_vectors(table: Table, *rows: list[int]) -> Table:
     vectors = []
     for number, positions in enumerate(rows):
         path = folder / f"vector-{number}.puffin"
-        deletion_vector_file(path, {file: positions})
+        [(offset, size)] = deletion_vector_file(path, {file: positions}).values()
         vector = DataFile.from_args(
             _table_format_version=3,
             content=DataFileContent.POSITION_DELETES,
@@ -284,8 +284,8 @@ def with_vectors(table: Table, *rows: list[int]) -> Table:
             record_count=len(positions),
             file_size_in_bytes=path.stat().st_size,
             referenced_data_file=file,
-            content_offset=4,
-            content_size_in_bytes=10,
+            content_offset=offset,
+            content_size_in_bytes=size,
         )
         vector.spec_id = 0
         vectors.append(vector)

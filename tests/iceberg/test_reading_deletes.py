@@ -19,9 +19,10 @@ from version_three_tables import deletion_vector_file, version_three
 from lakeproof.commit import Command, TableChange
 from lakeproof.iceberg.committing.physical import NewFiles
 from lakeproof.iceberg.committing.table_commits import commit_change
+from lakeproof.iceberg.format_v3.vectors import VectorPlace
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.aggregates import column_range, count_rows
-from lakeproof.iceberg.reading.delete_files import deleted_positions, read_equality_deletes, read_positions
+from lakeproof.iceberg.reading.delete_files import DeletesAt, deleted_positions, read_equality_deletes, read_positions
 from lakeproof.iceberg.reading.planning import plan
 from lakeproof.iceberg.tables.tables import PartitionBy
 
@@ -155,9 +156,13 @@ def test_a_row_that_is_named_twice_is_gone_once(lake: Lakehouse) -> None:
 
 
 def test_deletion_vectors_are_read(lake: Lakehouse, tmp_path: Path) -> None:
-    deletion_vector_file(tmp_path / "v.puffin", {"file:///a": [0, 7], "file:///b": [3]})
-    found = read_positions(lake.create().io, f"file://{tmp_path}/v.puffin", "PUFFIN")
-    assert {path: rows.tolist() for path, rows in found.items()} == {"file:///a": [0, 7], "file:///b": [3]}
+    """Two vectors of one file, one after the other: what is kept of the first is not taken for the second."""
+    vectors, io = {"file:///a": [0, 7], "file:///b": [3]}, lake.create().io
+    places = deletion_vector_file(tmp_path / "v.puffin", vectors)
+    for path, rows in vectors.items():
+        file = f"file://{tmp_path}/v.puffin"
+        found = read_positions(io, DeletesAt(file, "PUFFIN", path, VectorPlace(file, *places[path], len(rows))))
+        assert {name: positions.tolist() for name, positions in found.items()} == {path: rows}
 
 
 def test_positions_are_numpy_arrays(lake: Lakehouse) -> None:
@@ -174,7 +179,8 @@ def test_a_table_of_format_version_3_is_planned_with_its_deletion_vectors(lake: 
     before = plan(table)
     paths = dict(zip([part[0] for part in before.partitions()], before.files["path"].to_pylist(), strict=True))
     puffin = tmp_path / "v.puffin"
-    deletion_vector_file(puffin, {paths["a"]: [0, 2], paths["b"]: [1]})
+    rows = {"a": [0, 2], "b": [1]}
+    places = deletion_vector_file(puffin, {paths[name]: rows[name] for name in rows})
     vectors = []
     for name in ("a", "b"):
         file = DataFile.from_args(
@@ -183,17 +189,17 @@ def test_a_table_of_format_version_3_is_planned_with_its_deletion_vectors(lake: 
             file_path=f"file://{puffin}",
             file_format=FileFormat.PUFFIN,
             partition=Record(name),
-            record_count=2,
+            record_count=len(rows[name]),
             file_size_in_bytes=1,
             referenced_data_file=paths[name],
-            content_offset=4,
-            content_size_in_bytes=10,
+            content_offset=places[paths[name]][0],
+            content_size_in_bytes=places[paths[name]][1],
         )
         file.spec_id = 0
         vectors.append(file)
     found = plan(version_three(table, vectors))
     assert found.delete_files["content"].to_pylist() == ["deletion-vector"] * 2
-    assert found.delete_files["blob_offset"].to_pylist() == [4, 4]
+    assert found.delete_files["blob_offset"].to_pylist() == [places[paths[name]][0] for name in rows]
     named = found.delete_files["referenced_file"].to_pylist()
     pairs = zip(found.files["path"].to_pylist(), found.files["delete_files"].to_pylist(), strict=True)
     assert {path: [named[n] for n in numbers] for path, numbers in pairs} == {path: [path] for path in paths.values()}

@@ -19,9 +19,10 @@ from lakeproof.iceberg.committing.new_manifests import DeleteManifestWriter
 from lakeproof.iceberg.pyiceberg_names import Table
 
 
-def deletion_vector_file(path: Path, vectors: dict[str, list[int]]) -> None:
-    """A Puffin file with 64-bit roaring bitmaps of array containers, as format version 3 has them."""
+def deletion_vector_file(path: Path, vectors: dict[str, list[int]]) -> dict[str, tuple[int, int]]:
+    """A Puffin file with 64-bit roaring bitmaps of array containers, and where in it each vector lies: from, length."""
     blobs, entries = b"PFA1", []
+    places: dict[str, tuple[int, int]] = {}
     for name, positions in vectors.items():
         array = struct.pack(f"<{len(positions)}H", *positions)
         bitmap = struct.pack("<IIHHI", 12346, 1, 0, len(positions) - 1, 16) + array
@@ -38,9 +39,11 @@ def deletion_vector_file(path: Path, vectors: dict[str, list[int]]) -> None:
                 "properties": {"referenced-data-file": name, "cardinality": str(len(positions))},
             }
         )
+        places[name] = (len(blobs), len(blob))
         blobs += blob
     footer = json.dumps({"blobs": entries}).encode()
     path.write_bytes(blobs + b"PFA1" + footer + struct.pack("<I", len(footer)) + b"\0\0\0\0" + b"PFA1")
+    return places
 
 
 class VersionThreeDeletes(DeleteManifestWriter):

@@ -8,6 +8,7 @@ import pytest
 from commit_hooks import FAST, once
 from lakehouse import Lakehouse, insert, people, rows_of, write
 from pyiceberg.manifest import ManifestContent, ManifestFile
+from test_other_catalogs import OnlyCommitTable
 from test_snapshots_made import BY_NAME
 
 from lakeproof.commit.snapshots import assigned_row_ids
@@ -150,3 +151,16 @@ def test_decoded_manifests_on_disk_carry_row_ids(lake: Lakehouse, tmp_path: Any)
     for _ in range(2):
         found = plan(table, cache=ManifestCache(folder)).files
         assert found["first_row_id"].to_pylist() == list(ids(table).values())
+
+
+def test_a_commit_to_another_branch_meanwhile_is_a_lost_swap(lake: Lakehouse) -> None:
+    """A request to a server names its own branch alone, and takes row ids from all of the table's."""
+    table = insert(lake.create(properties=THREE), people(1))
+    create_branch(table, "b")
+    there = OnlyCommitTable(lake.catalog).load_table(("default", "t"))
+    files = write(lake.load(), people(2, 3))
+    hook = once(lambda: append(lake.load(), files, CommitOptions(branch="b")))
+    answer = append(there, write(there, people(4)), CommitOptions(on_phase=hook))
+    assert answer.retries == 1
+    assert [each.first_row_id for each in answer.table.metadata.snapshots] == [0, 1, 3]
+    assert every_id(lake.load()) == [0, 3]

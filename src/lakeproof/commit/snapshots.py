@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from lakeproof.commit.change import Command, TableChange
 from lakeproof.commit.policy import Policy, Stamp
@@ -13,6 +13,7 @@ from lakeproof.format import (
     DeleteContent,
     DeleteFile,
     Operation,
+    RowSet,
     Snapshot,
     TableShape,
     TableState,
@@ -136,22 +137,50 @@ def added_delete_files(
     data_files: tuple[DataFile, ...],
 ) -> tuple[tuple[DeleteFile, ...], frozenset[str]]:
     """The delete files of the new snapshot, and the paths of those that they replace (format v3 merges vectors)."""
+    homes = {file.path: file for file in data_files}
     if isinstance(answer, Commit):
-        new = _one_vector_a_file(change.added_delete_files)
-        return tuple(file._replace(sequence_number=sequence_number) for file in new), frozenset()
+        new = [file._replace(sequence_number=sequence_number) for file in _one_vector_a_file(change.added_delete_files)]
+        return with_older_deletes(new, head, homes)
     equality = [file for file in change.added_delete_files if file.content is DeleteContent.EQUALITY]
     rows = rows_of((*answer.positions, *answer.carried))
     vectors = shape.format_version >= 3
-    replaced = frozenset(
-        file.path for file in head.delete_files if vectors and file.positions and file.positions[0][0] in dict(rows)
-    )
-    if replaced:
-        rows = rows_of(
-            (*rows, *(pair for file in head.delete_files if file.path in replaced for pair in file.positions or ()))
-        )
-    homes = {file.path: file for file in data_files}
     written = [delete_file(path, bits, homes[path], sequence_number, vectors) for path, bits in rows if path in homes]
-    return (*(file._replace(sequence_number=sequence_number) for file in equality), *written), replaced
+    kept = (file._replace(sequence_number=sequence_number) for file in equality)
+    return with_older_deletes([*kept, *written], head, homes)
+
+
+def with_older_deletes(
+    new: Iterable[DeleteFile], head: TableState, homes: Mapping[str, DataFile]
+) -> tuple[tuple[DeleteFile, ...], frozenset[str]]:
+    """The delete files, whose vectors take in what the head deletes by position in their data files, and the paths of
+    those that have no other row to delete.
+
+    A reader that finds a vector looks at no other delete file by position: not at the vector before it, and not at one
+    that names several data files, which stays for the others.
+    """
+    listed = list(new)
+    named = {path for file in listed if file.content is DeleteContent.VECTOR for path, _ in file.positions or ()}
+    older: list[tuple[str, RowSet]] = []
+    replaced = set()
+    for file in head.delete_files if named else ():
+        if file.content is DeleteContent.EQUALITY:
+            continue
+        reached = [each for each in file.positions or () if each[0] in named and _reaches(file, homes.get(each[0]))]
+        older += reached
+        if reached and len(file.positions or ()) == 1:
+            replaced.add(file.path)
+    taken = dict(rows_of(older))
+    return tuple(_with_rows(file, taken) for file in listed), frozenset(replaced)
+
+
+def _reaches(file: DeleteFile, data: DataFile | None) -> bool:
+    return data is not None and file.sequence_number >= data.sequence_number
+
+
+def _with_rows(file: DeleteFile, rows: Mapping[str, RowSet]) -> DeleteFile:
+    if file.content is not DeleteContent.VECTOR or not file.positions:
+        return file
+    return file._replace(positions=rows_of((path, bits | rows.get(path, 0)) for path, bits in file.positions))
 
 
 def _one_vector_a_file(files: tuple[DeleteFile, ...]) -> tuple[DeleteFile, ...]:

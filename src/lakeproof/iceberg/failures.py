@@ -31,7 +31,9 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from lakeproof.errors import CommitRejected, CommitUnknown, InvalidInput, LakeproofError, Unavailable, hide_secrets
 
 _NOT_NOW = (ServerError, ServiceUnavailableError, TooManyRequestsError)
-_TURNED_DOWN = (BadRequestError, ForbiddenError, UnauthorizedError, NoSuchTableError, NoSuchNamespaceError)
+_TURNED_DOWN = (ForbiddenError, UnauthorizedError, NoSuchTableError, NoSuchNamespaceError)
+_OUTRUN = re.compile(r"first.row.id .*(behind|smaller than)|older than last sequence number", re.IGNORECASE)
+"""Somebody committed to another branch: its number or its row ids are taken, and no requirement can say so before."""
 _TOO_LONG = "precision of value is greater than precision of type"
 _SQLITE_OUTAGES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
 
@@ -140,6 +142,12 @@ def _swapping(place: str) -> Iterator[None]:
         yield
     except CommitFailedException as error:
         raise CommitRejected(f"{place}: {_first_line(error)}") from error
+    except (BadRequestError, ValueError) as error:
+        if _OUTRUN.search(str(error)):
+            raise CommitRejected(f"{place}: {_first_line(error)}") from error
+        if not isinstance(error, BadRequestError):
+            raise
+        raise InvalidInput(_first_line(error), place=place) from error
     except _TURNED_DOWN as error:
         raise InvalidInput(_first_line(error), place=place) from error
     except (CommitStateUnknownException, requests.exceptions.RequestException, *_NOT_NOW) as error:

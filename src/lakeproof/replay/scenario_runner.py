@@ -49,8 +49,10 @@ _UNSTEPPED = ("set", "swap-delayed", "arrives")
 class AgainstTables:
     """A table of its own for one scenario under one policy; `close` drops it."""
 
+    newest_version = 3
+
     def __init__(self, lake: Lake, scenario: Scenario, policy: Policy, *, keep: str | None = None) -> None:
-        require_applicable(scenario)
+        require_applicable(scenario, self.newest_version)
         self.lake, self.scenario, self.policy = lake, scenario, policy
         self.own = {actor: POLICIES[name] for actor, name in scenario.policy_of}
         self.space = f"scenario_{uuid.uuid4().hex[:8]}"
@@ -253,10 +255,12 @@ class AgainstTables:
         self.lake.sql(f"drop namespace {self.space}")
 
 
-def require_applicable(scenario: Scenario) -> None:
-    """Refuse what real writers cannot be asked for: calls without SQL, format v3, requests that arrive late."""
-    if scenario.files or scenario.table.shape.format_version > 2:
-        raise DoesNotApply("Real tables are written in format v2, with rows")
+def require_applicable(scenario: Scenario, newest_version: int = 3) -> None:
+    """Refuse what real writers cannot be asked for: calls without SQL, newer formats, requests that arrive late."""
+    if scenario.files:
+        raise DoesNotApply("Real tables are written with rows")
+    if scenario.table.shape.format_version > newest_version:
+        raise DoesNotApply(f"Real tables are written here in format v{newest_version} at most")
     for step in scenario.steps:
         if isinstance(step, ScenarioStep) and (step.call is not None or step.verb in _UNSTEPPED):
             raise DoesNotApply(f"Real writers do not take the step '{step.verb}'")

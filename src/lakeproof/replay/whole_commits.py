@@ -23,6 +23,8 @@ def require_whole_commits(scenario: Scenario, engine: str) -> None:
 class AgainstEngine(AgainstTables):
     """Another engine's writers on a table of ours; an actor with a policy of its own stays a writer of ours."""
 
+    newest_version = 2
+
     engine: str
 
     def _step(self, step: ScenarioStep) -> StepAnswer | None:

@@ -27,6 +27,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from lakeproof.iceberg.format_v3.row_ids import entries_of
+from lakeproof.iceberg.format_v3.vectors import entry_key
 from lakeproof.iceberg.pyiceberg_private import (
     DeleteManifestWriter,
     DeleteManifestWriterV3,
@@ -77,12 +78,12 @@ class ManifestMaker:
         return manifests
 
     def without(self, manifest: ManifestFile, removed: frozenset[str]) -> tuple[ManifestFile, list[DataFile]]:
-        """The manifest with those files marked DELETED, and the files; what was DELETED before is left out."""
+        """The manifest with those files (by `entry_key`) marked DELETED, and the files; older DELETED are left out."""
         entries, gone = [], []
         for entry in self.entries(manifest):
             if entry.status == DELETED:
                 continue
-            if entry.data_file.file_path in removed:
+            if entry_key(entry.data_file) in removed:
                 gone.append(entry.data_file)
                 entries.append(restated(entry, DELETED, self.snapshot_id))
             else:

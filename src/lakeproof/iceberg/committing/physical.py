@@ -24,6 +24,8 @@ from lakeproof.iceberg.committing.mappings import MAPPING_KEY, mapping_path, wri
 from lakeproof.iceberg.committing.produce import FileChange
 from lakeproof.iceberg.committing.values import data_file_values, stored
 from lakeproof.iceberg.committing.window import delete_file_values
+from lakeproof.iceberg.format_v3.metadata import NEWEST
+from lakeproof.iceberg.format_v3.vectors import NewVector, write_vectors
 from lakeproof.iceberg.reading.delete_files import write_position_deletes
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache, manifests_of
 from lakeproof.iceberg.reading.segments import Picked, rows_of_spans
@@ -76,6 +78,8 @@ def physical_change(
 ) -> FileChange:
     """The change as it must be committed on this head; files that have to be written for it are noted in `written`."""
     rows = (*answer.positions, *answer.carried) if isinstance(answer, CommitWith) else ()
+    by_vector = base.table.format_version >= NEWEST
+    rows = (*rows, *(each for file in wanted.change.added_delete_files if by_vector for each in file.positions or ()))
     state = head_state(base, wanted.change, also=tuple(path for path, _ in rows))
     _, made = new_snapshot(state, wanted.change, answer, wanted.policy, shape, snapshot_id)
     mapping = {MAPPING_KEY: mapping_path(base.table, snapshot_id)}
@@ -107,7 +111,8 @@ def head_state(
 ) -> TableState:
     """The live files of the head that this change can concern: all of them if delete files may age out with it.
 
-    They have the bounds of the row filter's columns, and of these.
+    They have the bounds of the row filter's columns, and of these. In format version 3 the delete files of the data
+    files `also` say their positions: a new vector takes them in.
     """
     table, head, cache = base
     if head is None:
@@ -116,7 +121,8 @@ def head_state(
     by_rule = change.row_filter is not None or bool(change.replaced_partitions)
     named = [*(file.path for file in change.removed_data_files), *also]
     deletes: list[Picked] = []
-    if by_rule or change.removed_data_files or change.removed_delete_files:
+    merged = also if table.format_version >= NEWEST else ()
+    if by_rule or merged or change.removed_data_files or change.removed_delete_files:
         deletes = _live(table, [m for m in manifests if m.content == ManifestContent.DELETES], cache)
     data: list[Picked] = []
     if deletes or by_rule or named:
@@ -128,7 +134,7 @@ def head_state(
         snapshot_id=head.snapshot_id,
         sequence_number=table.metadata.next_sequence_number() - 1,
         data_files=tuple(data_file_values(table, data, columns)),
-        delete_files=delete_file_values(table, deletes, read=False),
+        delete_files=delete_file_values(table, deletes, read=False, also=frozenset(merged)),
     )
 
 
@@ -163,8 +169,25 @@ def _only(picked: list[Picked], paths: list[str]) -> list[Picked]:
     return kept
 
 
+def _new_vectors(table: Table, wanted: Wanted, made: WindowSnapshot, written: list[str]) -> tuple[IcebergFile, ...]:
+    """The deletes of a table of version 3: a vector for each data file, all in one Puffin file of this attempt."""
+    equality = {file.file_path: file for file in wanted.files.delete_files}
+    vectors, others = [], []
+    for value in made.added_delete_files:
+        if value.content is DeleteContent.VECTOR:
+            ((path, rows),) = value.positions or ()
+            vectors.append(NewVector(path, rows, tuple(stored(each) for each in value.partition), value.spec_id))
+        elif value.content is DeleteContent.EQUALITY:
+            others.append(equality[value.path])
+        else:
+            raise InvalidInput("rows of a table of format version 3 are deleted by vectors", place=f"file {value.path}")
+    return (*others, *write_vectors(table, vectors, written))
+
+
 def _delete_files(table: Table, wanted: Wanted, made: WindowSnapshot, written: list[str]) -> tuple[IcebergFile, ...]:
     """As the writer wrote them where its rows stayed in place, written anew where they moved."""
+    if table.format_version >= NEWEST:
+        return _new_vectors(table, wanted, made, written)
     by_path = {file.file_path: file for file in wanted.files.delete_files}
     values = [value for value in wanted.change.added_delete_files if value.path in by_path]
     as_written = {(value.path, value.positions): by_path[value.path] for value in values}
@@ -182,8 +205,6 @@ def _delete_files(table: Table, wanted: Wanted, made: WindowSnapshot, written: l
 
 
 def _written(table: Table, value: DeleteFile) -> IcebergFile:
-    if table.format_version >= 3:
-        raise InvalidInput("rows of a table of format version 3 are deleted by vectors", hint="use copy-on-write")
     ((path, rows),) = value.positions or ()
     raw = tuple(stored(each) for each in value.partition)
     return write_position_deletes(table, path, position_array(rows), partition=raw, spec_id=value.spec_id)

@@ -30,7 +30,6 @@ from lakeproof.errors import CommitRejected
 from lakeproof.iceberg.failures import database_was_busy, swapping
 from lakeproof.iceberg.format_v3.metadata import (
     NEWEST,
-    is_whole,
     next_row_id,
     read_metadata,
     write_metadata,
@@ -130,7 +129,6 @@ def stage(table: Table, snapshot: Snapshot, ref: CommitRef, written: list[str]) 
     location = table.location_provider().new_table_metadata_file_location(version)
     written.append(location)
     write_metadata(metadata, table.io.new_output(location))
-    is_whole(location)
     return StagedSwap(snapshot, ref, metadata, location)
 
 

@@ -18,16 +18,18 @@ from lakeproof.iceberg.committing.new_manifests import ManifestMaker, has_live_f
 from lakeproof.iceberg.committing.summary import summarize
 from lakeproof.iceberg.format_v3.metadata import NEWEST, next_row_id
 from lakeproof.iceberg.format_v3.row_ids import with_row_ids
+from lakeproof.iceberg.format_v3.vectors import VECTOR_FORMAT, entry_key
 from lakeproof.iceberg.pyiceberg_private import ManifestListWriterV3, own_copy
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache, manifests_of, shared_cache
+from lakeproof.iceberg.reading.segments import Segment
 
 
 @dataclass(frozen=True)
 class FileChange:
     """The files that one commit adds and removes, as one snapshot.
 
-    `operation`: append, overwrite, delete or replace. `removed_*`: paths. `data_sequence_number`: of the added data
-    files; `None` is the new snapshot's own.
+    `operation`: append, overwrite, delete or replace. `removed_*`: paths, of vectors their keys. `data_sequence_number`
+    is that of the added data files; `None`: the new snapshot's own.
     """
 
     operation: str
@@ -118,7 +120,7 @@ class Producer:
         self, files: Sequence[DataFile], content: ManifestContent, sequence_number: int | None
     ) -> list[ManifestFile]:
         """Manifests of new files are written once: a later attempt finds them as they are."""
-        key = (tuple(file.file_path for file in files), sequence_number)
+        key = (tuple(entry_key(file) for file in files), sequence_number)
         if files and key not in self._added:
             self._added[key] = self.maker.added(files, content, sequence_number)
         return self._added.get(key, [])
@@ -141,19 +143,19 @@ class Producer:
                     manifest, files = self.maker.without(manifest, wanted)
                     gone += files
                 kept.append(manifest)
-        missing = {*change.removed_data_files, *change.removed_delete_files} - {file.file_path for file in gone}
+        missing = {*change.removed_data_files, *change.removed_delete_files} - {entry_key(file) for file in gone}
         if missing:
             raise InvalidInput(f"{len(missing)} files to remove are not in the table", place=min(missing))
         return kept, gone
 
     def _holding(self, table: Table, manifests: Sequence[ManifestFile], paths: frozenset[str]) -> set[str]:
-        """The manifests in which one of the paths is live."""
+        """The manifests in which one of the files (by `entry_key`) is live."""
         found: set[str] = set()
         if not paths:
             return found
         wanted = pa.array(sorted(paths), pa.large_string())
         for segment, spans in self.cache.load(table.io, manifests):
-            hit = pc.is_in(segment.column("path"), wanted).to_numpy(zero_copy_only=False) & segment.live
+            hit = pc.is_in(keys_in(segment), wanted).to_numpy(zero_copy_only=False) & segment.live
             for span in spans:
                 if np.any(hit[span.first : span.first + span.rows]):
                     found.add(span.manifest.manifest_path)
@@ -178,3 +180,13 @@ class Producer:
         with ManifestListWriterV3(output, self.snapshot_id, parent, sequence_number, first) as writer:
             writer.add_manifests(listed)
         return path, {"first-row-id": first, "added-rows": after - first}
+
+
+def keys_in(segment: Segment) -> pa.Array:
+    """What tells the files of a segment from each other, as `entry_key` does."""
+    paths = segment.column("path")
+    if "blob_offset" not in segment.names or VECTOR_FORMAT not in segment.column("format").unique().to_pylist():
+        return paths
+    offsets = segment.column("blob_offset").cast(pa.large_string())
+    is_vector = pc.and_(pc.equal(segment.column("format"), VECTOR_FORMAT), pc.is_valid(offsets))
+    return pc.if_else(is_vector, pc.binary_join_element_wise(paths, offsets, pa.scalar("#", pa.large_string())), paths)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from pyiceberg.manifest import DataFile
+from pyiceberg.manifest import DataFile, FileFormat
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot, SnapshotSummaryCollector, Summary
 
 from lakeproof.commit import Command, Policy, TableChange
 from lakeproof.filters import worded
+from lakeproof.iceberg.pyiceberg_private import CONTENT_SIZE, file_field
 
 COMMAND_ID, RETRIES = "lakeproof.command-id", "lakeproof.retries"
 MADE_BY, CONFLICT_FILTER = "lakeproof.command", "lakeproof.conflict-filter"
@@ -42,16 +43,33 @@ def summarize(
     limit = int(table.properties.get("write.summary.partition-limit", 0))
     collector = SnapshotSummaryCollector(partition_summary_limit=limit)
     schema, specs = table.schema(), table.specs()
+    added, removed = list(added), list(removed)
     for file in added:
         collector.add_file(file, schema, specs[file.spec_id])
     for file in removed:
         collector.remove_file(file, schema, specs[file.spec_id])
-    counters = collector.build()
+    counters = with_vectors(collector.build(), "added", added)
+    counters = with_vectors(counters, "removed", removed)
     for total, (plus, minus) in TOTALS.items():
         before = "0" if previous is None else previous.get(total)
         if before is not None:  # another engine may keep no totals: then nobody knows them
             counters[total] = str(max(0, int(before) + int(counters.get(plus, 0)) - int(counters.get(minus, 0))))
     return Summary(operation, **{**counters, **more})
+
+
+def with_vectors(counters: Mapping[str, str], did: str, files: Iterable[DataFile]) -> dict[str, str]:
+    """The counters as Apache Iceberg has them: a vector is no position delete file, and as large as its blob alone."""
+    vectors = [file for file in files if file.file_format == FileFormat.PUFFIN]
+    if not vectors:
+        return dict(counters)
+    others = sum(file.file_size_in_bytes - (file_field(file, CONTENT_SIZE) or 0) for file in vectors)
+    changed = {
+        f"{did}-dvs": len(vectors),
+        f"{did}-position-delete-files": int(counters[f"{did}-position-delete-files"]) - len(vectors),
+        f"{did}-files-size": int(counters[f"{did}-files-size"]) - others,
+    }
+    kept = {name: value for name, value in counters.items() if name not in changed}
+    return kept | {name: str(value) for name, value in changed.items() if value}
 
 
 def record_of(change: TableChange, policy: Policy, reruns: int) -> dict[str, str]:

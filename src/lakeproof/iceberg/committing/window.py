@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from lakeproof.iceberg.committing.summary import COMMAND_ID
 from lakeproof.iceberg.committing.values import bounds_of_columns, column_name, data_file_values, partition_values
 from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.reading.avro import read_header
-from lakeproof.iceberg.reading.delete_files import read_positions
+from lakeproof.iceberg.reading.delete_files import place_of, read_positions
 from lakeproof.iceberg.reading.lru import Recent
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache, manifests_of, shared_cache
 from lakeproof.iceberg.reading.matching_deletes import delete_table
@@ -132,11 +132,11 @@ def load_snapshot(
 
 
 def removed_delete_files(table: Table, snapshot_id: int, *, cache: ManifestCache | None = None) -> frozenset[str]:
-    """The delete files that one commit took out of the table, by path."""
+    """The delete files that one commit took out of the table, by path; vectors by their key."""
     found = table.snapshot_by_id(snapshot_id)
     assert found is not None
     picked = _Loader(table, found, cache or shared_cache(), ())._picked(ManifestContent.DELETES, DELETED)
-    return frozenset(row["path"] for each in picked for row in delete_table([each]).to_pylist())
+    return frozenset(place_of(row).key for each in picked for row in delete_table([each]).to_pylist())
 
 
 class _Loader:
@@ -167,8 +167,13 @@ class _Loader:
         return delete_file_values(self.table, self._picked(ManifestContent.DELETES, status), read=read)
 
 
-def delete_file_values(table: Table, picked: Sequence[Picked], *, read: bool) -> tuple[DeleteFile, ...]:
-    """Delete files as values; `read` opens them for their positions, else only the data file that they name is told."""
+def delete_file_values(
+    table: Table, picked: Sequence[Picked], *, read: bool, also: Collection[str] = ()
+) -> tuple[DeleteFile, ...]:
+    """Delete files as values; `read` opens them for their positions, else only the data file that they name is told.
+
+    Also read are those that name one of the data files `also`, or that may name any.
+    """
     found = []
     for each in picked:
         described = delete_table([each]).to_pylist()
@@ -178,12 +183,14 @@ def delete_file_values(table: Table, picked: Sequence[Picked], *, read: bool) ->
             content = _CONTENTS[row["content"]]
             found.append(
                 DeleteFile(
-                    path=row["path"],
+                    path=place_of(row).key,
                     content=content,
                     partition=partition,
                     spec_id=each.spec_id,
                     sequence_number=row["data_sequence_number"],
-                    positions=_rows(table, row, read=read) if content is not DeleteContent.EQUALITY else None,
+                    positions=_rows(table, row, read=read or _concerns(row, also))
+                    if content is not DeleteContent.EQUALITY
+                    else None,
                     equality_columns=tuple(column_name(table.schema(), i) for i in row["equality_ids"] or ()),
                     equality_values=None if content is DeleteContent.EQUALITY else (),
                     bounds=tuple(bounds[number][at] for number in row["equality_ids"] or () if number in bounds),
@@ -199,15 +206,16 @@ _CONTENTS = {
 }
 
 
-def _rows(table: Table, row: dict[str, str | None], *, read: bool) -> Rows | None:
+def _concerns(row: dict[str, Any], data_files: Collection[str]) -> bool:
+    return bool(data_files) and (row["referenced_file"] is None or row["referenced_file"] in data_files)
+
+
+def _rows(table: Table, row: dict[str, Any], *, read: bool) -> Rows | None:
     named = row["referenced_file"]
     if not read:
         return None if named is None else ((named, 1),)
-    path, kind = row["path"], row["format"]
-    assert path is not None
-    assert kind is not None
-    found = read_positions(table.io, path, kind)
-    return rows_of((data, row_set(positions)) for data, positions in found.items() if named in (None, data))
+    found = read_positions(table.io, place_of(row))
+    return rows_of((data, row_set(positions)) for data, positions in found.items())
 
 
 # ---------------------------------------------------------------- rows of small files, so that no check need guess

@@ -10,6 +10,7 @@ import json
 import re
 from typing import Any, Literal
 
+from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import ValidationError
 from pyiceberg.io import FileIO, InputFile, OutputFile
 from pyiceberg.serializers import Compressor, FromInputFile, ToOutputFile
@@ -48,6 +49,7 @@ def write_metadata(metadata: TableMetadata, output: OutputFile) -> None:
     data = Compressor.get_compressor(output.location).bytes_compressor()(metadata_json(metadata).encode())
     with output.create() as stream:
         stream.write(data)
+    _losses.get(output.location, tuple)  # nothing in it is unknown
 
 
 def metadata_json(metadata: TableMetadataV3) -> str:
@@ -82,9 +84,9 @@ def require_kept(table: Table) -> None:
     place = f"table {'.'.join(table.name())}"
     if table.properties.get(ENCRYPTED_BY):
         raise InvalidInput(f"the table is encrypted ({ENCRYPTED_BY}), which is not written here", place=place)
-    if table.metadata.format_version < NEWEST or not table.metadata_location:
-        return
     location = table.metadata_location
+    if table.metadata.format_version < NEWEST or not isinstance(table.catalog, SqlCatalog):
+        return  # a server writes its metadata itself, and is only told what changes
     lost = _losses.get(location, lambda: _lost_at(table.io, location, table.metadata))
     if lost:
         raise InvalidInput(
@@ -92,11 +94,6 @@ def require_kept(table: Table) -> None:
             place=place,
             hint="write it with the engine that set this",
         )
-
-
-def is_whole(location: str) -> None:
-    """Note that this metadata file was written here: nothing in it is unknown."""
-    _losses.get(location, tuple)
 
 
 def _lost_at(io: FileIO, location: str, metadata: TableMetadata) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +16,11 @@ from pyiceberg.conversions import to_bytes
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import Table
-from pyiceberg.table.deletion_vector import deletion_vectors_from_puffin_file
-from pyiceberg.table.puffin import PuffinFile
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType
 
 from lakeproof.iceberg.failures import translate_errors
+from lakeproof.iceberg.format_v3.vectors import VECTOR_FORMAT, VectorPlace, key_of, read_vector
 from lakeproof.iceberg.reading.lru import Recent
 
 PATH_FIELD, POSITION_FIELD = 2147483546, 2147483545
@@ -78,11 +77,10 @@ def write_position_deletes(
 def deleted_positions(table: Table, delete_files: pa.Table) -> dict[str, Positions]:
     """The deleted positions by data file, ascending, of the position deletes and vectors of a plan's `delete_files`."""
     found: dict[str, list[Positions]] = {}
-    for row in delete_files.select(["path", "content", "format", "referenced_file"]).to_pylist():
+    for row in delete_files.to_pylist():
         if row["content"] != "equality":
-            for path, positions in read_positions(table.io, row["path"], row["format"]).items():
-                if row["referenced_file"] in (None, path):  # one Puffin file may hold vectors of several data files
-                    found.setdefault(path, []).append(positions)
+            for path, positions in read_positions(table.io, place_of(row)).items():
+                found.setdefault(path, []).append(positions)
     return {path: parts[0] if len(parts) == 1 else _united(parts) for path, parts in found.items()}
 
 
@@ -93,11 +91,35 @@ def _united(parts: Sequence[Positions]) -> Positions:
     return whole[np.concatenate([[True], whole[1:] != whole[:-1]])] if len(whole) else whole
 
 
-def read_positions(io: FileIO, path: str, file_format: str) -> dict[str, Positions]:
-    """The positions that one delete file names, by data file."""
-    with translate_errors(f"file {path}"):
+class DeletesAt(NamedTuple):
+    """A delete file by position as its manifest entry describes it; `data_file`: the only one that it names, if it is
+    known to be one. A vector also has its place in the file, and how many positions it should have."""
+
+    path: str
+    format: str
+    data_file: str | None = None
+    vector: VectorPlace | None = None
+
+    @property
+    def key(self) -> str:
+        """What tells it from every other."""
+        return key_of(self.path, None if self.vector is None else self.vector.offset)
+
+
+def place_of(row: dict[str, Any]) -> DeletesAt:
+    """The delete file of one row of a plan's `delete_files`."""
+    path, kind = row["path"], row["format"].upper()
+    is_vector = kind == VECTOR_FORMAT
+    vector = VectorPlace(path, row["blob_offset"], row["blob_size"], row["record_count"]) if is_vector else None
+    return DeletesAt(path, kind, row["referenced_file"], vector)
+
+
+def read_positions(io: FileIO, at: DeletesAt) -> dict[str, Positions]:
+    """The positions that one delete file (or one vector of a Puffin file) names, by data file."""
+    with translate_errors(f"file {at.path}"):
         # Every validation of a commit window asks for the same few.
-        return _recent_positions.get(path, lambda: _positions_at(io, path, file_format.upper()))
+        found = _recent_positions.get(at.key, lambda: _positions_at(io, at))
+    return {path: rows for path, rows in found.items() if at.data_file in (None, path)}
 
 
 def forget_positions() -> None:
@@ -105,11 +127,13 @@ def forget_positions() -> None:
     _recent_positions.clear()
 
 
-def _positions_at(io: FileIO, path: str, file_format: str) -> dict[str, Positions]:
+def _positions_at(io: FileIO, at: DeletesAt) -> dict[str, Positions]:
+    path, file_format = at.path, at.format
+    if at.vector is not None:
+        if at.data_file is None:
+            raise ValueError("a deletion vector names no data file")
+        return {at.data_file: read_vector(io, at.vector)}
     with io.new_input(path).open() as stream:
-        if file_format == "PUFFIN":
-            vectors = deletion_vectors_from_puffin_file(PuffinFile(bytes(stream.read())))
-            return {each.referenced_data_file: each.to_vector().to_numpy() for each in vectors}
         if file_format == "ORC":
             table = orc.ORCFile(pa.BufferReader(stream.read())).read(columns=["file_path", "pos"])
         elif file_format == "PARQUET":

@@ -21,11 +21,11 @@ from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.values import shape_of
 from lakeproof.iceberg.pyiceberg_names import DataFile as IcebergFile
 from lakeproof.iceberg.pyiceberg_names import Table
-from lakeproof.iceberg.reading.delete_files import read_positions, write_position_deletes
+from lakeproof.iceberg.reading.delete_files import DeletesAt, read_positions, write_position_deletes
 from lakeproof.iceberg.reading.planning import ScanPlan
 from lakeproof.spark.compaction.plan import condition
 from lakeproof.spark.engine import Engine
-from lakeproof.spark.row_level.prepared import delete_value, unite_positions
+from lakeproof.spark.row_level.prepared import VECTORS_SINCE, delete_value, unite_positions, vector_value
 from lakeproof.spark.row_level.rerun import note_rerun, require_writable, reruns_left
 from lakeproof.spark.row_level.row_positions import Found, as_rows, head_source
 from lakeproof.spark.row_level.scanned_files import homes_of
@@ -87,10 +87,16 @@ def rewrite_position_delete_files(
         if isinstance(answer, RunAgain):
             remove_files(table, (file.file_path for file in new))
             return answer
-        sizes = sum(file.file_size_in_bytes for file in new)
-        return DeletesRewritten(len(old), len(new), sum(one.bytes for one in old), sizes)
+        sizes = sum(file.file_size_in_bytes for file in new) or _added_bytes(answer)
+        return DeletesRewritten(len(old), len(values), sum(one.bytes for one in old), sizes)
 
     return run_until_done(once, partial(note_rerun, engine, f"REWRITE of delete files of {name}"))[0]
+
+
+def _added_bytes(done: Committed) -> int:
+    """The size of what a commit added: vectors are written with it."""
+    made = done.table.snapshot_by_id(done.snapshot_id) if done.snapshot_id is not None else None
+    return int(made.summary.additional_properties.get("added-files-size", 0)) if made and made.summary else 0
 
 
 def _reaching(engine: Engine, table: Table, old: list[_Old], chosen: Expression) -> list[_Old]:
@@ -123,12 +129,15 @@ def _written(engine: Engine, table: Table, old: list[_Old]) -> tuple[list[Iceber
     """One new delete file for each data file that an old one reaches."""
     found: Found = {}
     for one in old:
-        positions = read_positions(table.io, one.path, one.format)
+        positions = read_positions(table.io, DeletesAt(one.path, one.format))
         found = unite_positions(found, {path: positions[path] for path in one.data_files if path in positions})
     homes = homes_of(engine, table, found)
     files, values = [], []
     for path, rows in as_rows(found):
         home, positions_there = homes[path], np.unique(found[path])
+        if table.format_version >= VECTORS_SINCE:
+            values.append(vector_value(home, rows))
+            continue
         file = write_position_deletes(table, path, positions_there, partition=home.partition, spec_id=home.file.spec_id)
         files.append(file)
         values.append(delete_value(file, home, ((path, rows),)))

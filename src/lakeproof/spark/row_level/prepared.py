@@ -9,7 +9,7 @@ import numpy as np
 from lakeproof.commit import Command, Mode, Policy, TableChange
 from lakeproof.commit.planning import replaces_by_filter
 from lakeproof.errors import InvalidInput
-from lakeproof.format import DeleteFile, Rows, rows_of
+from lakeproof.format import DeleteContent, DeleteFile, Rows, RowSet, rows_of
 from lakeproof.iceberg.committing.physical import NewFiles
 from lakeproof.iceberg.format_v3.lineage import as_stored
 from lakeproof.iceberg.pyiceberg_names import DataFile as IcebergFile
@@ -25,6 +25,7 @@ from lakeproof.spark.writing.leftovers import remove_folder
 from lakeproof.spark.writing.spark_write import WrittenFiles
 
 NOTHING = WrittenFiles((), "")
+VECTORS_SINCE = 3
 
 
 class PreparedChange(NamedTuple):
@@ -75,22 +76,23 @@ def whole_files_removed(base: TableChange, effect: RowEffect, policy: Policy) ->
 def merged_on_read(
     table: Table, base: TableChange, targets: Found, homes: dict[str, Home], new: WrittenFiles
 ) -> PreparedChange:
-    """One delete file for each data file that loses rows, and the new rows."""
+    """One delete file for each data file that loses rows, and the new rows.
+
+    Vectors are no files yet: each holds all deletes of its data file, and is written when the head is known.
+    """
     if targets and table.format_version < 2:
         raise InvalidInput(
             "a table of format version 1 has no delete files",
             place=f"table {'.'.join(table.name())}",
             hint="use copy-on-write, or set 'format-version'='2'",
         )
-    if targets and table.format_version >= 3:
-        place = f"table {'.'.join(table.name())}"
-        raise InvalidInput(
-            "merge-on-read of format version 3 is not written yet", place=place, hint="use copy-on-write"
-        )
     rows = as_rows(targets)
     values, files = [], []
     for path, bits in rows:
         home = homes[path]
+        if table.format_version >= VECTORS_SINCE:
+            values.append(vector_value(home, bits))
+            continue
         file = write_position_deletes(table, path, targets[path], partition=home.partition, spec_id=home.file.spec_id)
         files.append(file)
         values.append(delete_value(file, home, ((path, bits),)))
@@ -130,6 +132,13 @@ def unite_positions(found: Found, others: Found) -> Found:
 def folders_of(new: WrittenFiles) -> tuple[str, ...]:
     """The folder of the new rows, if there are any."""
     return (new.folder,) if new.folder else ()
+
+
+def vector_value(home: Home, rows: RowSet) -> DeleteFile:
+    """The rows of one data file that its vector must delete, as a value; what its name says is not written."""
+    name = f"vector of {home.path}"
+    partition, spec_id = home.file.partition, home.file.spec_id
+    return DeleteFile(name, DeleteContent.VECTOR, partition, spec_id, positions=((home.path, rows),))
 
 
 def delete_value(file: IcebergFile, home: Home, rows: Rows) -> DeleteFile:
