@@ -17,7 +17,7 @@ from rows_in_files import Row, Rows, Scanned, removed, scanned, write
 from lakeproof.commit import Command, Isolation, Mode, RunAgain, TableChange
 from lakeproof.errors import CommitConflict
 from lakeproof.filters import Compare
-from lakeproof.format import Move, row_set, rows_of
+from lakeproof.format import DeleteContent, DeleteFile, Move, RowSet, row_set, rows_of
 from lakeproof.iceberg.committing import whole_file_commits as operations
 from lakeproof.iceberg.committing.commit import Committed
 from lakeproof.iceberg.committing.physical import NewFiles
@@ -180,6 +180,12 @@ def _merged(
     table: Table, base: TableChange, seen: Scanned, targets: list[tuple[str, int, Row]], files: list[DataFile]
 ) -> tuple[TableChange, NewFiles]:
     places = _by_file(targets)
+    change = base._replace(
+        targets=rows_of((path, row_set(at)) for path, at in places.items()), required_data_files=tuple(places)
+    )
+    if table.format_version >= 3:
+        values = tuple(_vector(seen, path, rows) for path, rows in change.targets)
+        return change._replace(added_delete_files=values), NewFiles(tuple(files))
     deletes = [
         write_position_deletes(
             table,
@@ -190,10 +196,14 @@ def _merged(
         )
         for path, at in places.items()
     ]
-    change = base._replace(
-        targets=rows_of((path, row_set(at)) for path, at in places.items()), required_data_files=tuple(places)
-    )
     return change, NewFiles(tuple(files), tuple(deletes))
+
+
+def _vector(seen: Scanned, path: str, rows: RowSet) -> DeleteFile:
+    home = seen.homes[path]
+    return DeleteFile(
+        f"vector of {path}", DeleteContent.VECTOR, home.partition, home.spec_id, positions=((path, rows),)
+    )
 
 
 def _copied(

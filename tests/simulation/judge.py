@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 from commands import OP, Command_
+from judging_version_three import deleted_by, state_of, wrong_ids
 from memory_catalogs import Pointers, metadata_at
 from memory_store import MemoryIO, files, removed_by
 from pyiceberg.manifest import DataFileContent, ManifestEntryStatus, ManifestFile, read_manifest_list
@@ -78,6 +79,7 @@ class Judge:
         self._manifests: dict[str, tuple[Entry, ...]] = {}
         self._lists: dict[str, tuple[ManifestFile, ...]] = {}
         self._rows: dict[str, list[Row]] = {}
+        self._ids: dict[str, dict[str, int]] = {}
 
     # ---- watching
 
@@ -128,6 +130,8 @@ class Judge:
             lost, more = Counter(after.values()) - Counter(rows), Counter(rows) - Counter(after.values())
             told = f"command {number}: missing {sorted(lost.elements())}, too many {sorted(more.elements())}"
             self._say("rows", told)
+        if metadata.format_version == 3:
+            self._numbered(metadata, snapshot)
         parent = metadata.snapshot_by_id(snapshot.parent_snapshot_id or 0)
         old = {each.manifest_path for each in self._lists.get(parent.manifest_list, ())} if parent else set()
         for manifest in self._lists[snapshot.manifest_list]:
@@ -135,6 +139,17 @@ class Judge:
             if new and manifest.sequence_number != snapshot.sequence_number:
                 told = f"manifest has {manifest.sequence_number}, its snapshot {snapshot.sequence_number}"
                 self._say("sequence number", told)
+
+    def _numbered(self, metadata: TableMetadata, snapshot: Snapshot) -> None:
+        """No row id is given twice, none changes, and the snapshot says which it took."""
+        known = self._ids.setdefault(str(metadata.table_uuid), {})
+        after = getattr(metadata, "next_row_id", None) or 0
+        for told in wrong_ids(state_of(snapshot.manifest_list).data, known, after):
+            self._say("row ids", told)
+        newest = max(metadata.snapshots, key=lambda each: each.sequence_number or 0)
+        end = (newest.first_row_id or 0) + (newest.added_rows or 0)
+        if newest.first_row_id is None or end != after:
+            self._say("row ids", f"the next row id is {after}, and the newest snapshot ends at {end}")
 
     def check_readable(self, name: str, metadata: TableMetadata) -> None:
         """Every snapshot of the table can be read, every branch and tag points to one."""
@@ -154,10 +169,12 @@ class Judge:
     def rows_of(self, snapshot: Snapshot) -> list[Row]:
         """The rows of a snapshot: data files without what position and equality deletes take."""
         live = self._live(snapshot)
-        gone: dict[str, set[int]] = {}
+        gone, wrong = deleted_by(state_of(snapshot.manifest_list).vectors, files)
+        if wrong:
+            raise Wrong("vectors", wrong[0])
         equal: list[tuple[int, int, set[int]]] = []
         for entry in live:
-            if entry.content is DataFileContent.POSITION_DELETES:
+            if entry.content is DataFileContent.POSITION_DELETES and not entry.path.endswith(".puffin"):
                 for path, position in self._read(entry.path, ("file_path", "pos")):
                     gone.setdefault(path, set()).add(position)
             elif entry.content is DataFileContent.EQUALITY_DELETES:

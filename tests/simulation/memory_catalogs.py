@@ -15,14 +15,13 @@ import requests
 from memory_store import MemoryIO, files
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.noop import NoopCatalog
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import (
     CommitStateUnknownException,
     NoSuchTableError,
     TableAlreadyExistsError,
 )
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
-from pyiceberg.serializers import FromInputFile, ToOutputFile
+from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import CommitTableResponse, CreateTableTransaction, StagedTable, Table
 from pyiceberg.table.locations import load_location_provider
 from pyiceberg.table.metadata import TableMetadata, new_table_metadata
@@ -32,6 +31,9 @@ from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 from sqlalchemy import create_engine, event
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import StaticPool
+
+from lakeproof.iceberg.format_v3.metadata import write_metadata
+from lakeproof.iceberg.pyiceberg_private import KeepingSqlCatalog
 
 Pointers = dict[str, str]
 IO = "memory_store.MemoryIO"
@@ -72,7 +74,7 @@ class Database:
     def __init__(self) -> None:
         self.raw = sqlite3.connect(":memory:", check_same_thread=False, factory=_Shared)
         engine = create_engine("sqlite://", creator=lambda: self.raw, poolclass=StaticPool)
-        self.catalog = SqlCatalog("lakeproof", uri="sqlite://", **{"py-io-impl": IO})
+        self.catalog = KeepingSqlCatalog("lakeproof", uri="sqlite://", **{"py-io-impl": IO})
         self.catalog.engine.dispose()
         self.catalog.engine = engine
         self.catalog.create_tables()
@@ -197,7 +199,7 @@ class Server(NoopCatalog):
     def _stored(self, name: str, metadata: TableMetadata, version: int) -> str:
         provider = load_location_provider(metadata.location, metadata.properties)
         location = provider.new_table_metadata_file_location(version)
-        ToOutputFile.table_metadata(metadata, MemoryIO(self.properties).new_output(location))
+        write_metadata(metadata, MemoryIO(self.properties).new_output(location))
         self.locations[name] = location
         return location
 
@@ -284,7 +286,7 @@ class Server(NoopCatalog):
 
     @staticmethod
     def _empty_table_metadata() -> TableMetadata:
-        return SqlCatalog._empty_table_metadata()
+        return KeepingSqlCatalog._empty_table_metadata()
 
 
 def metadata_at(location: str) -> TableMetadata | None:

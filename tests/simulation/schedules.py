@@ -88,6 +88,11 @@ def scheduled(seed: int) -> Schedule:
     return Schedule(seed, theme.name, chance.random() < 0.6, weather, properties, first, actors)
 
 
+def in_version_three(schedule: Schedule) -> Schedule:
+    """The same, on a table of format version 3."""
+    return schedule._replace(properties={**schedule.properties, "format-version": "3"})
+
+
 class Theme(NamedTuple):
     """Which commands meet: how many there are of each kind, in which weather, after how many commits, by how many."""
 

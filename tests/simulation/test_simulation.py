@@ -12,8 +12,8 @@ from collections import Counter
 from itertools import islice
 
 import pytest
-from schedules import Found, run, scheduled
-from wrong_variants import VARIANTS, Variant, patched
+from schedules import Found, in_version_three, run, scheduled
+from wrong_variants import OF_VERSION_THREE, VARIANTS, Variant, patched
 
 from lakeproof.errors import CommitUnknown, InvalidInput, Unavailable
 
@@ -28,6 +28,21 @@ def test_no_schedule_breaks_a_table(part: int) -> None:
     for seed in range(part, SCHEDULES, PARTS):
         found = run(scheduled(seed))
         assert not found.faults, found.told()
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_no_schedule_breaks_a_table_of_version_three(part: int) -> None:
+    for seed in range(part, SCHEDULES // 8, 2):
+        found = run(in_version_three(scheduled(seed)))
+        assert not found.faults, found.told()
+
+
+@pytest.mark.parametrize("variant", OF_VERSION_THREE, ids=lambda variant: variant.name)
+def test_a_wrong_variant_of_version_three_is_found(variant: Variant) -> None:
+    with patched(variant):
+        of_theme = (seed for seed in range(10**6) if scheduled(seed).theme == variant.theme)
+        found = (run(in_version_three(scheduled(seed))).faults for seed in islice(of_theme, LONGEST_SEARCH))
+        assert any(found), variant.says
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)

@@ -16,11 +16,14 @@ from pyiceberg.manifest import ManifestFile
 from pyiceberg.table import Table
 from rows_in_files import removed, write
 
+from lakeproof.commit import snapshots as rules
 from lakeproof.commit.attempt import NEXT, SETTLED, UNANSWERED, Attempt, Happened, Phase
 from lakeproof.errors import CommitUnknown, LakeproofError
-from lakeproof.iceberg.committing import commit
+from lakeproof.iceberg.committing import commit, table_access
 from lakeproof.iceberg.committing import whole_file_commits as operations
 from lakeproof.iceberg.committing.new_manifests import ManifestMaker
+from lakeproof.iceberg.committing.table_access import TableAccess
+from lakeproof.iceberg.format_v3.metadata import next_row_id
 from lakeproof.iceberg.tables import tables
 from lakeproof.iceberg.upkeep import expire
 
@@ -124,6 +127,47 @@ NOT_REFUSED: Patch = ("lakeproof.iceberg.upkeep.orphans", "_refuse_shared_folder
 OLD_MANIFESTS: Patch = ("lakeproof.iceberg.committing.new_manifests.ManifestMaker", "added", _written_once)
 GONE_AT_ONCE: Patch = ("lakeproof.iceberg.upkeep.expire", "_commit", _removed_anyway)
 
+
+def _replaced_vectors() -> Callable[..., Any]:
+    real = rules.with_older_deletes
+
+    def with_older_deletes(new: Any, head: Any, homes: Any) -> Any:
+        listed = tuple(new)
+        return listed, real(listed, head, homes)[1]
+
+    return with_older_deletes
+
+
+def _ids_of_the_first_try() -> Callable[..., Any]:
+    real = TableAccess.produced
+
+    def produced(self: Any, *about: Any) -> Any:
+        table, metadata = self.table, self.table.metadata
+        first = self.__dict__.setdefault("first_row_id", next_row_id(metadata))
+        stale = metadata.model_copy(update={"next_row_id": first}) if metadata.format_version == 3 else metadata
+        self.table = Table(table.name(), stale, table.metadata_location, table.io, table.catalog)
+        try:
+            return real(self, *about)
+        finally:
+            self.table = table
+
+    return produced
+
+
+def _named_without_vectors() -> Callable[..., Any]:
+    real = table_access.own_files
+    return lambda *about: frozenset(path for path in real(*about) if not path.endswith(".puffin"))
+
+
+ACCESS = "lakeproof.iceberg.committing.table_access"
+REPLACED_VECTORS = ("lakeproof.commit.snapshots", "with_older_deletes", _replaced_vectors)
+IDS_OF_FIRST = (f"{ACCESS}.TableAccess", "produced", _ids_of_the_first_try)
+VECTORS_IN_VAIN = (ACCESS, "own_files", _named_without_vectors)
+OF_VERSION_THREE = (
+    Variant("V1", "rows", "a vector replaces the one before it and does not take it in", (REPLACED_VECTORS,)),
+    Variant("V2", "rows", "a second try gives the row ids of the first", (IDS_OF_FIRST,)),
+    Variant("V3", "rows", "the Puffin file of the winning try is cleaned up", (VECTORS_IN_VAIN,)),
+)
 VARIANTS = (
     Variant("A1", "late", "what is kept is judged by the last try", (KEPT_OF_LAST,)),
     Variant("A2", "late", "a lost swap settles a request without an answer", (LOST_IS_SETTLED,)),
@@ -140,7 +184,8 @@ VARIANTS = (
 )
 
 
-MADE = (_written_once, _removed_anyway, _dropped_without_care)  # these wrap what they replace
+OF_THREE = (_replaced_vectors, _ids_of_the_first_try, _named_without_vectors)
+MADE = (_written_once, _removed_anyway, _dropped_without_care, *OF_THREE)  # these wrap what they replace
 
 
 @contextmanager
