@@ -18,7 +18,7 @@ from lakeproof.format import row_set
 from lakeproof.iceberg.format_v3.puffin import blob_of, positions_in, puffin_of
 from lakeproof.iceberg.format_v3.vectors import VectorPlace, read_vector
 from lakeproof.iceberg.pyiceberg_names import Table
-from lakeproof.iceberg.reading.delete_files import _recent_positions
+from lakeproof.iceberg.reading.delete_files import forget_positions
 from lakeproof.iceberg.reading.planning import plan
 
 SHAPES = {
@@ -84,7 +84,7 @@ def test_a_damaged_vector_is_named_and_nothing_is_written(
     table = delete(table, {path: [0, 1]})
     [puffin] = Path(lake.warehouse).rglob("*.puffin")
     damage(puffin)
-    _recent_positions.clear()
+    forget_positions()
     before = files_below(lake.warehouse)
     with pytest.raises(InvalidInput, match=told) as raised:
         delete(table, {path: [3]})

@@ -39,7 +39,7 @@ class VectorOf(NamedTuple):
     path: str
     offset: int
     data_file: str
-    count: int
+    rows: int
 
 
 class State(NamedTuple):
@@ -91,7 +91,7 @@ def deleted_by(vectors: Iterable[VectorOf], content: dict[str, bytes]) -> tuple[
         rows = set(found.to_vector().to_numpy().tolist())
         if each.data_file in gone:
             wrong.append(f"two vectors for {each.data_file}")
-        if found.referenced_data_file != each.data_file or len(rows) != each.count:
+        if found.referenced_data_file != each.data_file or len(rows) != each.rows:
             wrong.append(f"the vector of {each.data_file} is another than its manifest says")
         gone[each.data_file] = rows
     return gone, wrong

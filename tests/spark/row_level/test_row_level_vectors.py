@@ -94,7 +94,7 @@ def test_a_damaged_vector_is_told_in_one_sentence(lake: Lake, name: str, warehou
     data = bytearray(puffin.read_bytes())
     data[30] ^= 1
     puffin.write_bytes(data)
-    reading._recent_positions.clear()
+    reading.forget_positions()
     before = len(lake.table(name).snapshots())
     for statement in (
         f"select * from {name}",

@@ -16,6 +16,8 @@ from lakeproof.iceberg.committing.summary import record_of
 from lakeproof.iceberg.committing.table_access import TableAccess
 from lakeproof.iceberg.committing.table_commits import go_through
 from lakeproof.iceberg.inspecting.opening import RawTable
+from lakeproof.iceberg.reading.delete_files import place_of
+from lakeproof.iceberg.reading.planning import plan
 from lakeproof.iceberg.tables.tables import load_table
 
 
@@ -39,5 +41,14 @@ class _WithoutDangling(TableAccess):
 
     def produced(self, answer: Commit | CommitWith, producer: Producer, others: list[str]) -> Snapshot:
         """The head without them."""
-        change = FileChange("replace", removed_delete_files=self.dangling, summary=self.wanted.summary)
+        change = FileChange("replace", removed_delete_files=self._keys(), summary=self.wanted.summary)
         return producer.produce(self.table, self.head, change)
+
+    def _keys(self) -> tuple[str, ...]:
+        """The dangling files by what tells them apart: of a Puffin file only the vectors whose data file is gone."""
+        planned = plan(self.table, snapshot_id=self.head_id)
+        there = set(planned.files["path"].to_pylist())
+        vectors = [row for row in planned.delete_files.to_pylist() if row["content"] == "deletion-vector"]
+        mine = [row for row in vectors if row["path"] in self.dangling and row["referenced_file"] not in there]
+        others = set(self.dangling) - {row["path"] for row in vectors}
+        return (*sorted(others), *(place_of(row).key for row in mine))
