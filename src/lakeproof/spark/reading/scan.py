@@ -184,8 +184,11 @@ def _has_floats(kind: spark.DataType) -> bool:
 
 
 def _key(table: Table, schema: Schema, snapshot_id: int | None) -> str:
-    """The columns' spelling depends on the schema that is read and on all that the table has had."""
-    schemas = f"{schema.schema_id} of {table.metadata.current_schema_id}"
+    """The columns' spelling depends on the schema that is read and on all that the table has had.
+
+    An upgrade of the table makes no snapshot, but its rows can have ids from then on.
+    """
+    schemas = f"{schema.schema_id} of {table.metadata.current_schema_id} in version {table.format_version}"
     of = f"{'.'.join(table.name())} {table.metadata.table_uuid}"
     return f"{of}@{snapshot_id} {label_of(table)} schema {schemas}"
 
