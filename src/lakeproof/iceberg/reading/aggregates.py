@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from lakeproof.format import Value
 from lakeproof.iceberg.committing.values import converter
 from lakeproof.iceberg.committing.whole_file_commits import whole_files
 from lakeproof.iceberg.predicates import from_filter
-from lakeproof.iceberg.reading.delete_files import read_positions
+from lakeproof.iceberg.reading.delete_files import DeletesAt, place_of, read_positions
 from lakeproof.iceberg.reading.lru import Recent
 from lakeproof.iceberg.reading.planning import ScanPlan, plan
 from lakeproof.iceberg.reading.segments import Picked
@@ -101,13 +101,13 @@ def _deleted_rows(table: Table, found: ScanPlan) -> int | None:
         found.files["path"].to_pylist(), found.files["record_count"].to_pylist(), applied.to_pylist(), strict=True
     ):
         if numbers:
-            named = found.delete_files.take(numbers).select(["path", "format", "referenced_file"]).to_pylist()
-            key = "\n".join([path, *(each["path"] for each in named)])
+            named = [place_of(row) for row in found.delete_files.take(numbers).to_pylist()]
+            key = "\n".join([path, *(each.key for each in named)])
             deleted += _deleted_counts.get(key, partial(_count_deleted, table, path, rows, named))
     return deleted
 
 
-def _count_deleted(table: Table, path: str, rows: int, delete_files: Sequence[Mapping[str, Any]]) -> int:
+def _count_deleted(table: Table, path: str, rows: int, delete_files: Sequence[DeletesAt]) -> int:
     """The rows of one data file that are gone.
 
     The counts of the delete files say it only where no row is named twice, in one file or in two, and nothing promises
@@ -115,8 +115,8 @@ def _count_deleted(table: Table, path: str, rows: int, delete_files: Sequence[Ma
     """
     gone = np.zeros(rows, np.bool_)
     for each in delete_files:
-        if each["referenced_file"] in (None, path):
-            positions = read_positions(table.io, each["path"], each["format"]).get(path)
+        if each.data_file in (None, path):
+            positions = read_positions(table.io, each).get(path)
             if positions is not None:
                 gone[positions[positions < rows]] = True
     return int(np.count_nonzero(gone))
