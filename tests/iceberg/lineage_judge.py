@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from pyiceberg.table import Table
 
-MODES = ("copy-on-write",)
+MODES = ("copy-on-write", "merge-on-read")
 COMMANDS = ("insert", "update", "move", "delete", "merge", "rewrite")
 COLUMNS = "_row_id, _last_updated_sequence_number, id, v, k"
 Values = tuple[str, str]

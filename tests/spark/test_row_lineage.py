@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from lineage_judge import COLUMNS, Judge, Walk, last_number, made
+from lineage_judge import COLUMNS, MODES, Judge, Walk, last_number, made
 from planted_source import planted
 
 from lakeproof.errors import InvalidInput
@@ -40,7 +40,7 @@ def _wrong(lake: Lake, name: str, mode: str, seed: int, names: list[str]) -> Ite
             yield f"{act.text}: PyIceberg reads {plain}, not {act.after}"
 
 
-@pytest.mark.parametrize("mode", ["copy-on-write"])
+@pytest.mark.parametrize("mode", MODES)
 def test_rows_keep_their_ids_through_random_commands(lake: Lake, name: str, mode: str) -> None:
     walk = Walk(1)
     assert list(_wrong(lake, name, mode, 2, ["update", "rewrite", "move", "merge", *walk.random(STEPS)])) == []
