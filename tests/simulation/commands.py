@@ -151,9 +151,10 @@ class RowLevel(Command_):
             conflict_filter=Compare("id", "=", self.key),
         )
         new = [] if self.command is Command.DELETE else [(*row[:2], self.number) for _, _, row in targets]
+        stored = [] if self.command is Command.DELETE else seen.changed(targets)
         if self.command is Command.MERGE:
-            new = [(self.key, self.partition, self.number)]
-        files = write(table, new)
+            new, stored = [(self.key, self.partition, self.number)], [(None, None)]
+        files = write(table, new, stored)
         if mode is Mode.COPY_ON_WRITE and targets:
             return _copied(table, base, seen, targets, files)
         return _merged(table, base, seen, targets, files)
@@ -214,7 +215,7 @@ def _copied(
     moves, copied = [], []
     for path, rows in kept.items():
         if rows:
-            (file,) = write(table, [row for _, _, row in rows])
+            (file,) = write(table, [row for _, _, row in rows], seen.moved(rows))
             copied.append(file)
             moves.append(Move(path, row_set([at for _, at, _ in rows]), file.file_path, 0))
     change = base._replace(
@@ -255,7 +256,7 @@ class Compact(Command_):
         if len(homes) < 2 or head is None or seen.equality:
             return None
         rows = [each for home in homes for each in seen.rows if each[0] == home.path]
-        files = write(table, [row for _, _, row in rows])
+        files = write(table, [row for _, _, row in rows], seen.moved(rows))
         kept, start, moves = _by_file(rows), 0, []
         for path, at in kept.items():
             moves.append(Move(path, row_set(at), files[0].file_path, start))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 from commands import OP, Command_
+from judging_rows import RowWithId, lineage_in, wrong_rows
 from judging_version_three import deleted_by, state_of, wrong_ids
 from memory_catalogs import Pointers, metadata_at
 from memory_store import MemoryIO, files, removed_by
@@ -80,6 +81,8 @@ class Judge:
         self._lists: dict[str, tuple[ManifestFile, ...]] = {}
         self._rows: dict[str, list[Row]] = {}
         self._ids: dict[str, dict[str, int]] = {}
+        self._rows_with_ids: dict[int, dict[int, RowWithId]] = {}  # of each snapshot of format v3, by key
+        self._given: Counter[str] = Counter()  # of each table, the first row id that nobody ever had
 
     # ---- watching
 
@@ -146,10 +149,24 @@ class Judge:
         after = getattr(metadata, "next_row_id", None) or 0
         for told in wrong_ids(state_of(snapshot.manifest_list).data, known, after):
             self._say("row ids", told)
+        self._followed(str(metadata.table_uuid), snapshot)
         newest = max(metadata.snapshots, key=lambda each: each.sequence_number or 0)
         end = (newest.first_row_id or 0) + (newest.added_rows or 0)
         if newest.first_row_id is None or end != after:
             self._say("row ids", f"the next row id is {after}, and the newest snapshot ends at {end}")
+
+    def _followed(self, table: str, snapshot: Snapshot) -> None:
+        """No row's id is given twice, changed or given again, and every last change is told right."""
+        firsts = {each.path: each.first for each in state_of(snapshot.manifest_list).data}
+        after = {
+            row[0]: (row, *lineage_in(entry.path, firsts[entry.path], entry.number)[at])
+            for entry, at, row in self._placed(snapshot)
+        }
+        before = self._rows_with_ids.get(snapshot.parent_snapshot_id or 0, {})
+        for told in wrong_rows(before, after, number=snapshot.sequence_number or 0, given=self._given[table]):
+            self._say("ids of rows", told)
+        self._rows_with_ids[snapshot.snapshot_id] = after
+        self._given[table] = max([self._given[table], *(each[1] + 1 for each in after.values() if each[1] is not None)])
 
     def check_readable(self, name: str, metadata: TableMetadata) -> None:
         """Every snapshot of the table can be read, every branch and tag points to one."""
@@ -167,7 +184,11 @@ class Judge:
     # ---- reading
 
     def rows_of(self, snapshot: Snapshot) -> list[Row]:
-        """The rows of a snapshot: data files without what position and equality deletes take."""
+        """The rows of a snapshot."""
+        return [row for _, _, row in self._placed(snapshot)]
+
+    def _placed(self, snapshot: Snapshot) -> list[tuple[Entry, int, Row]]:
+        """The rows of a snapshot where they lie: data files without what position and equality deletes take."""
         live = self._live(snapshot)
         gone, wrong = deleted_by(state_of(snapshot.manifest_list).vectors, files)
         if wrong:
@@ -186,7 +207,7 @@ class Judge:
                     if at in gone.get(entry.path, ()):
                         continue
                     if not any(entry.number < n and p == entry.partition and row[0] in ids for n, p, ids in equal):
-                        rows.append(row)
+                        rows.append((entry, at, row))
         return rows
 
     def _live(self, snapshot: Snapshot) -> list[Entry]:

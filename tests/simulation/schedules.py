@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from random import Random
 from typing import NamedTuple
 
@@ -29,6 +32,7 @@ from lakeproof.commit import Command, Mode
 from lakeproof.iceberg.committing.commit import Committed
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache
 
+snapshots_module = import_module("lakeproof.commit.snapshots")  # the package gives a function of that name
 TABLE = "default.t"
 FAST = {"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "20", "commit.retry.total-timeout-ms": "3000"}
 CALM, USUAL, STORM, LATE, CRASHES = range(5)
@@ -51,6 +55,7 @@ class Schedule(NamedTuple):
     properties: dict[str, str]
     first: tuple[Command_, ...]
     actors: tuple[tuple[Command_, ...], ...]
+    unmapped: bool = False  # nobody records where a rewrite put its rows, as other engines do not: ids tell it
 
 
 class Found(NamedTuple):
@@ -67,10 +72,11 @@ class Found(NamedTuple):
         return "\n".join([*lines, *(f"  {line}" for line in self.log)])
 
 
-def scheduled(seed: int) -> Schedule:
-    """The schedule of a seed."""
+def scheduled(seed: int, wanted: Theme | None = None) -> Schedule:
+    """The schedule of a seed, of a theme that it draws too, unless one is wanted."""
     chance = Random(f"schedule {seed}")
     theme = chance.choice(THEMES)
+    theme = wanted or theme
     maker = _Maker(chance, theme)
     properties = dict(FAST)
     if chance.random() < 0.25:
@@ -89,8 +95,9 @@ def scheduled(seed: int) -> Schedule:
 
 
 def in_version_three(schedule: Schedule) -> Schedule:
-    """The same, on a table of format version 3."""
-    return schedule._replace(properties={**schedule.properties, "format-version": "3"})
+    """The same, on a table of format version 3; in half of them nobody records where a rewrite put its rows."""
+    properties = {**schedule.properties, "format-version": "3"}
+    return schedule._replace(properties=properties, unmapped=bool(schedule.seed % 2))
 
 
 class Theme(NamedTuple):
@@ -119,6 +126,14 @@ THEMES = (
     Theme("made", {"create as": 4, "insert there": 3, "orphans": 1}),
     Theme("rows", {"insert": 3, "row": 5, "foreign": 3, "compact": 1}, (CALM, STORM, LATE), (1, 2)),
 )
+
+MOVES = Theme("moves", {"row": 6, "compact": 4, "insert": 1}, (CALM, STORM, LATE), (3, 4), actors=(4, 5), each=(2, 3))
+"""Rewrites beside commands on the rows that they move."""
+
+
+def moving(seed: int) -> Schedule:
+    """A schedule on format version 3 in which rows are moved, and nobody records where to."""
+    return in_version_three(scheduled(seed, MOVES))._replace(unmapped=True)
 
 
 class _Maker:
@@ -206,10 +221,22 @@ def run(schedule: Schedule) -> Found:
     memory_store.clear()
     kept, cache_module._shared = cache_module._shared, ManifestCache(None)
     try:
-        with clockwork.ruled_by(world):
+        with clockwork.ruled_by(world), _nothing_recorded(asked=schedule.unmapped):
             return _judged(schedule, world)
     finally:
         cache_module._shared = kept
+
+
+@contextmanager
+def _nothing_recorded(*, asked: bool) -> Iterator[None]:
+    """Inside, no snapshot says where its rows went."""
+    kept = vars(snapshots_module)["records_mapping"]
+    if asked:
+        vars(snapshots_module)["records_mapping"] = lambda change, policy: False
+    try:
+        yield
+    finally:
+        vars(snapshots_module)["records_mapping"] = kept
 
 
 _runs = iter(range(10**9))

@@ -12,8 +12,8 @@ from collections import Counter
 from itertools import islice
 
 import pytest
-from schedules import Found, in_version_three, run, scheduled
-from wrong_variants import OF_VERSION_THREE, VARIANTS, Variant, patched
+from schedules import Found, in_version_three, moving, run, scheduled
+from wrong_variants import OF_MOVES, OF_VERSION_THREE, VARIANTS, Variant, patched
 
 from lakeproof.errors import CommitUnknown, InvalidInput, Unavailable
 
@@ -35,6 +35,18 @@ def test_no_schedule_breaks_a_table_of_version_three(part: int) -> None:
     for seed in range(part, SCHEDULES // 8, 2):
         found = run(in_version_three(scheduled(seed)))
         assert not found.faults, found.told()
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_no_schedule_breaks_a_table_whose_rows_are_followed_by_ids(part: int) -> None:
+    for seed in range(part, SCHEDULES // 25, 2):
+        found = run(moving(seed))
+        assert not found.faults, found.told()
+
+
+def test_rows_that_are_followed_to_a_wrong_place_are_found() -> None:
+    with patched(OF_MOVES):
+        assert any(run(moving(seed)).faults for seed in range(LONGEST_SEARCH)), OF_MOVES.says
 
 
 @pytest.mark.parametrize("variant", OF_VERSION_THREE, ids=lambda variant: variant.name)

@@ -19,6 +19,7 @@ from rows_in_files import removed, write
 from lakeproof.commit import snapshots as rules
 from lakeproof.commit.attempt import NEXT, SETTLED, UNANSWERED, Attempt, Happened, Phase
 from lakeproof.errors import CommitUnknown, LakeproofError
+from lakeproof.format import Move, row_set
 from lakeproof.iceberg.committing import commit, table_access
 from lakeproof.iceberg.committing import whole_file_commits as operations
 from lakeproof.iceberg.committing.new_manifests import ManifestMaker
@@ -159,6 +160,14 @@ def _named_without_vectors() -> Callable[..., Any]:
     return lambda *about: frozenset(path for path in real(*about) if not path.endswith(".puffin"))
 
 
+def _followed_by_place() -> Callable[..., Any]:
+    def moves(old: Any, new: Any) -> Any:
+        size = len(new[0].ids) if new else 0
+        return tuple(Move(file.path, row_set(file.positions[:size]), new[0].path, 0) for file in old)
+
+    return moves
+
+
 ACCESS = "lakeproof.iceberg.committing.table_access"
 REPLACED_VECTORS = ("lakeproof.commit.snapshots", "with_older_deletes", _replaced_vectors)
 IDS_OF_FIRST = (f"{ACCESS}.TableAccess", "produced", _ids_of_the_first_try)
@@ -184,7 +193,9 @@ VARIANTS = (
 )
 
 
-OF_THREE = (_replaced_vectors, _ids_of_the_first_try, _named_without_vectors)
+BY_PLACE = ("lakeproof.iceberg.format_v3.row_moves", "moves_by_row_ids", _followed_by_place)
+OF_MOVES = Variant("V4", "moves", "rows of a rewritten file are looked for at the places that they had", (BY_PLACE,))
+OF_THREE = (_followed_by_place, _replaced_vectors, _ids_of_the_first_try, _named_without_vectors)
 MADE = (_written_once, _removed_anyway, _dropped_without_care, *OF_THREE)  # these wrap what they replace
 
 
