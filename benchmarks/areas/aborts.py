@@ -24,8 +24,8 @@ from lakeproof.errors import CommitConflict, CommitRejected
 
 TITLE = (
     "Writers in threads of one session on one table, {each} commands each; no two of them touch the same row, so every "
-    "abort is a false one. Default retries, format version 2. 'Rows right': the table holds exactly what the committed "
-    "commands make of it."
+    "abort is a false one. Default retries, format version 2 unless a line says v3. 'Rows right': the table holds "
+    "exactly what the committed commands make of it."
 )
 EACH = {False: 5, True: 20}
 SNAPSHOT, SERIALIZABLE = "snapshot", "serializable"
@@ -58,6 +58,7 @@ class Case(NamedTuple):
     isolation: str
     writers: int = 4
     compaction: bool = False
+    version: int = 2
 
     @property
     def deletes(self) -> bool:
@@ -67,7 +68,8 @@ class Case(NamedTuple):
     @property
     def title(self) -> str:
         """The name in the table."""
-        return f"{self.name}, {self.mode}, {self.isolation}, {self.writers} writers"
+        version = "" if self.version == 2 else f", v{self.version}"
+        return f"{self.name}, {self.mode}, {self.isolation}, {self.writers} writers{version}"
 
 
 UPDATE = "update {table} set quantity = quantity + 1 where id = {id}"
@@ -78,6 +80,11 @@ WORKLOADS = (
     ("UPDATE by id, a partition each", UPDATE, BY_OWNER),
     ("DELETE of other rows of one file", DELETE, ONE_FILE),
 )
+UPDATE_OF_FILE = ("UPDATE of other rows of one file", UPDATE, ONE_FILE)
+VERSION_THREE = tuple(
+    Case(*workload, MERGE_ON_READ, SNAPSHOT, writers, version=3)
+    for workload, writers in product((WORKLOADS[2], UPDATE_OF_FILE), (4, 8))
+)
 LAYOUTS = (BY_OWNER, BY_TIME, BY_TIME_SORTED)
 CUT = (
     Case(*WORKLOADS[0], MERGE_ON_READ, SNAPSHOT),
@@ -85,6 +92,7 @@ CUT = (
     Case(*WORKLOADS[2], COPY_ON_WRITE, SNAPSHOT, writers=8),
     Case("DELETE beside compaction", DELETE, ONE_FILE, MERGE_ON_READ, SNAPSHOT, compaction=True),
     *(Case(f"UPDATE, {one.name}", OF_OWNER, one, MERGE_ON_READ, SERIALIZABLE) for one in LAYOUTS),
+    *VERSION_THREE,
 )
 
 
@@ -98,6 +106,9 @@ def cases(*, full: bool) -> Iterator[Case]:
         yield Case(*workload, mode, level, writers)
     for mode, level in product(modes, levels):
         yield Case("DELETE beside compaction", DELETE, ONE_FILE, mode, level, compaction=True)
+    yield from VERSION_THREE
+    for mode in modes:
+        yield Case("DELETE beside compaction", DELETE, ONE_FILE, mode, SNAPSHOT, compaction=True, version=3)
     for layout, mode, level in product(LAYOUTS, modes, levels):
         yield Case(f"UPDATE, {layout.name}", OF_OWNER, layout, mode, level)
 
@@ -117,8 +128,8 @@ def run(*, full: bool) -> Result:
 NOTES = (
     "Aborts are counted by the check that refused: `no_new_delete_files` is 'Found new conflicting delete files' of "
     "Apache Iceberg, `added_data_files` 'Found conflicting files', `missing_delete_paths` 'Missing required files to "
-    "delete', `no_new_deletes_for_data_files` 'found new … delete for replaced data file'; `lost swap` is a commit "
-    "that was given up after too many of them.",
+    "delete', `no_new_deletes_for_data_files` 'found new … delete for replaced data file', `added_vectors` 'Found "
+    "concurrently added DV'; `lost swap` is a commit that was given up after too many of them.",
     "A re-run reads the head and does the work again; a lost swap costs the validation and the metadata only. Apache "
     "Iceberg does not tell how many swaps its commits lost.",
 )
@@ -177,7 +188,7 @@ def prepare(sql: Callable[[str], object], table: str, case: Case, each: int) -> 
     told = [f"'write.{command}.mode'='{case.mode}'" for command in commands]
     told += [f"'write.{command}.isolation-level'='{case.isolation}'" for command in commands]
     by = f"partitioned by ({case.layout.partition})" if case.layout.partition else ""
-    properties = ", ".join([*told, "'format-version'='2'", "'write.distribution-mode'='none'"])
+    properties = ", ".join([*told, f"'format-version'='{case.version}'", "'write.distribution-mode'='none'"])
     sql(f"create table {table} ({COLUMNS}) using iceberg {by} tblproperties ({properties})")
     rows = f"select cast(id as bigint), cast(id div {each} as int) as owner, 1, 0 from range(0, {{}}, 1, 1)"
     count = case.writers * each
@@ -256,6 +267,7 @@ SAID = {
     "Missing required files to delete": "missing_delete_paths",
     r"found new .*delete for replaced data file": "no_new_deletes_for_data_files",
     "Cannot commit, missing data files": "data_files_exist",
+    "Found concurrently added DV": "added_vectors",
     "Runtime file filtering is not possible": "runtime filtering",
     "CommitFailedException|Cannot commit changes based on stale": "lost swap",
 }

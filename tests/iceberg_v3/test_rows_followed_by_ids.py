@@ -12,15 +12,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from lakehouse import Lakehouse, insert, people
+from lakehouse import rows_of as rows_of_table
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 
 import lakeproof.iceberg.format_v3.row_moves as row_moves
+from lakeproof.commit import Command, Isolation, Mode, RunAgain, TableChange
 from lakeproof.commit.checks import Part
-from lakeproof.format import Move, Snapshot, positions, row_set, rows_of
+from lakeproof.filters import Compare
+from lakeproof.format import DeleteContent, DeleteFile, Move, Snapshot, positions, row_set, rows_of
 from lakeproof.format import row_ids as format_row_ids
+from lakeproof.iceberg.committing.commit import Committed
 from lakeproof.iceberg.committing.footers import WrittenFile, data_files_from_footers
+from lakeproof.iceberg.committing.physical import NewFiles
 from lakeproof.iceberg.committing.pointer import stage, swap
 from lakeproof.iceberg.committing.produce import FileChange, Producer
+from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.window import load_snapshot
 from lakeproof.iceberg.format_v3.row_ids import LAST_UPDATED_FIELD, ROW_ID_FIELD
 from lakeproof.iceberg.format_v3.row_moves import ids_of_rows, replaced_files, with_moves
@@ -57,10 +63,12 @@ def written(table: Table, rows: Sequence[Stored]) -> DataFile:
     return file
 
 
-def rewritten(lake: Lakehouse, removed: Iterable[str], added: Iterable[DataFile]) -> Table:
+def rewritten(
+    lake: Lakehouse, removed: Iterable[str], added: Iterable[DataFile], operation: str = "overwrite"
+) -> Table:
     """The table after another engine replaced files and recorded nothing."""
     table = lake.load()
-    change = FileChange("overwrite", added_data_files=tuple(added), removed_data_files=tuple(removed))
+    change = FileChange(operation, added_data_files=tuple(added), removed_data_files=tuple(removed))
     snapshot = Producer(table, lake.cache).produce(table, table.current_snapshot(), change)
     return swap(table, stage(table, snapshot, MAIN, []))
 
@@ -200,3 +208,50 @@ def test_the_files_of_a_snapshot_are_told_with_their_ids(lake: Lakehouse) -> Non
     assert found.removed
     assert found.added
     assert None not in (*found.removed, *found.added)
+
+
+def an_update(table: Table, isolation: Isolation, key: int) -> tuple[TableChange, NewFiles]:
+    """UPDATE of the row of that id as a writer of ours prepares it: a vector, and the new version with its id."""
+    head = table.current_snapshot()
+    assert head is not None
+    (path, at), stored = next(
+        (each.origin, each) for rows in read(table).values() for each in rows if each.row["id"] == key and each.origin
+    )
+    new = written(table, [Stored({"id": key, "name": "ours"}, stored.id)])
+    rows = ((path, 1 << at),)
+    change = TableChange(
+        Command.UPDATE,
+        Mode.MERGE_ON_READ,
+        isolation,
+        command_id="ours",
+        scan_snapshot=head.snapshot_id,
+        scan_sequence_number=head.sequence_number or 0,
+        conflict_filter=Compare("id", "=", key),
+        targets=rows,
+        required_data_files=(path,),
+        added_delete_files=(DeleteFile(f"vector of {path}", DeleteContent.VECTOR, positions=rows),),
+    )
+    return change, NewFiles((new,))
+
+
+@pytest.mark.parametrize("isolation", list(Isolation))
+@pytest.mark.parametrize("changed", [None, 2, 1])
+def test_an_update_commits_beside_a_rewrite_that_left_its_row_alone(
+    lake: Lakehouse, isolation: Isolation, changed: int | None
+) -> None:
+    """`changed`: another engine's copy-on-write gives this row a new version; `None`: it compacts."""
+    insert(insert(lake.create(properties=THREE), people(1, 2)), people(3))
+    change, files = an_update(lake.load(), isolation, 1)
+    rows = [
+        stored._replace(row={"id": changed, "name": "theirs"}, last_updated=None)
+        if stored.row["id"] == changed
+        else stored
+        for rows in read(lake.load()).values()
+        for stored in rows
+    ]
+    operation = "replace" if changed is None else "overwrite"
+    rewritten(lake, read(lake.load()), [written(lake.load(), rows[::-1])], operation)
+    answer = commit_change(lake.load(), change, files, reruns_left=True)
+    assert isinstance(answer, RunAgain if changed == 1 else Committed), answer
+    names = {1: "theirs" if changed == 1 else "ours", 2: "theirs" if changed == 2 else "x", 3: "x"}
+    assert sorted(rows_of_table(lake.load())) == sorted(names.items())
