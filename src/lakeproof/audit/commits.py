@@ -16,7 +16,8 @@ def judge_commits(history: list[Recorded], policy: Policy, shape: TableShape) ->
     snapshots = tuple(one.snapshot for one in history)
     for one in history:
         yield from _refused(one, snapshots, policy, shape)
-        if one.snapshot.operation is Operation.REPLACE:
+        blind = any(each.blind for each in history[: one.place])
+        if one.snapshot.operation is Operation.REPLACE and not blind:
             yield from _rewritten(one, snapshots)
 
 
@@ -74,6 +75,8 @@ def _rewritten(one: Recorded, snapshots: tuple[Snapshot, ...]) -> Iterator[Findi
         return  # equality deletes or unknown positions: nobody can count
     known = {file.path for snapshot in earlier for file in snapshot.added_data_files}
     inputs = one.snapshot.removed_data_files
+    if not inputs and not one.snapshot.added_data_files:
+        return  # it wrote manifests or delete files anew, and no rows
     if any(file.path not in known for file in inputs):
         return  # written before the recorded history
     dead: dict[str, int] = {}

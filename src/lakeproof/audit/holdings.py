@@ -50,6 +50,7 @@ class Entries(NamedTuple):
     snapshot: Ints
     rows: Ints
     size: Ints
+    content_size: Ints
 
     def of(self, mask: Mask) -> list[dict[str, Any]]:
         """These entries, as dictionaries of all their columns."""
@@ -140,6 +141,7 @@ class Holdings:
             _ints(table, "snapshot_id", line.added_snapshot_id),
             _ints(table, "record_count"),
             _ints(table, "size"),
+            np.where(np.array(offsets) < 0, _ints(table, "size"), _ints(table, "blob_size")),
         )
 
     def _known(self, keys: Sequence[str | None]) -> Ints:

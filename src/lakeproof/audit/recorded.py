@@ -24,13 +24,17 @@ INFERRED = "its read snapshot is not recorded; it cannot be newer than the one n
 
 
 class Recorded(NamedTuple):
-    """One commit of the table's history: its change, the index of its scan snapshot (-1: an empty table), a note."""
+    """One commit of the table's history: its change, the index of its scan snapshot (-1: an empty table), a note.
+
+    `blind`: it added delete files that cannot be read, so nobody knows which rows it took.
+    """
 
     place: int
     snapshot: Snapshot
     change: TableChange
     scan: int
     note: str
+    blind: bool = False
 
 
 def snapshots_of(table: Table, cache: ManifestCache) -> tuple[Snapshot, ...]:
@@ -59,7 +63,8 @@ def read_commits(table: Table, snapshots: tuple[Snapshot, ...], cache: ManifestC
         summary = said.get(snapshot.snapshot_id, {})
         past.forget(removed_delete_files(table, snapshot.snapshot_id, cache=cache))
         scan, note = _scan(index, snapshot, summary, places, past)
-        found.append(Recorded(index, snapshot, _change(snapshot, summary, past, scan), scan, note))
+        blind = not snapshot.added_delete_files and summary.get("added-delete-files", "0") != "0"
+        found.append(Recorded(index, snapshot, _change(snapshot, summary, past, scan), scan, note, blind))
         past.add(index, snapshot)
     return found
 

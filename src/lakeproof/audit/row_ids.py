@@ -32,7 +32,7 @@ def judge_row_ids(holdings: Holdings) -> Iterator[Finding]:
     if int(holdings.words["format-version"]) < 3:
         return
     following = int(holdings.words.get("next-row-id") or 0)
-    first: dict[int, int] = {}
+    first: dict[int, tuple[Ints, Ints]] = {}
     said: set[tuple[str, int]] = set()
     for held in holdings.held:
         for finding, number in _of_snapshot(holdings, held, following, first):
@@ -42,7 +42,7 @@ def judge_row_ids(holdings: Holdings) -> Iterator[Finding]:
 
 
 def _of_snapshot(
-    holdings: Holdings, held: Held, following: int, first: dict[int, int]
+    holdings: Holdings, held: Held, following: int, first: dict[int, tuple[Ints, Ints]]
 ) -> Iterator[tuple[Finding, int]]:
     if held.words.get("first-row-id") is None:
         return  # written before the table had row ids
@@ -55,7 +55,10 @@ def _of_snapshot(
     for number in files[(ids == NOBODY) & (rows > 0)].tolist():
         yield _finding(holdings, "row_ids_missing", number, "has no row ids"), number
     known = ids != NOBODY
-    yield from _changed(holdings, files[known], ids[known], first)
+    first[held.id] = files[known], ids[known]
+    before = first.get(held.words.get("parent-snapshot-id") or NOBODY)
+    if before is not None:  # along a line of parents: two branches may give ids to one old file each
+        yield from _changed(holdings, before, first[held.id])
     most = int((ids + rows)[known].max()) if known.any() else 0
     if most > following:
         text = f"the next row id is {following}, and a file of snapshot {held.id} ends with {most - 1}"
@@ -63,12 +66,12 @@ def _of_snapshot(
     yield from _overlaps(holdings, files[known], ids[known], rows[known])
 
 
-def _changed(holdings: Holdings, files: Ints, ids: Ints, first: dict[int, int]) -> Iterator[tuple[Finding, int]]:
-    for number, at in zip(files.tolist(), ids.tolist(), strict=True):
-        before = first.setdefault(number, at)
-        if before != at:
-            text = f"begins with row id {at}, and in an older snapshot with {before}"
-            yield _finding(holdings, "row_ids_changed", number, text), number
+def _changed(holdings: Holdings, before: tuple[Ints, Ints], now: tuple[Ints, Ints]) -> Iterator[tuple[Finding, int]]:
+    _, theirs, mine = np.intersect1d(before[0], now[0], return_indices=True)
+    other = before[1][theirs] != now[1][mine]
+    for number, was, at in zip(now[0][mine][other], before[1][theirs][other], now[1][mine][other], strict=True):
+        text = f"begins with row id {at}, and in the snapshot before with {was}"
+        yield _finding(holdings, "row_ids_changed", int(number), text), int(number)
 
 
 def _overlaps(holdings: Holdings, files: Ints, ids: Ints, rows: Ints) -> Iterator[tuple[Finding, int]]:

@@ -262,7 +262,8 @@ def _once(lines: list[dict[str, Any]], file: Any) -> list[dict[str, Any]]:
 def _count(totals: dict[str, int], has_content: bool, told: dict[str, Any], manifest: Any) -> None:
     content = told[manifest.name(2, 134)] if has_content else 0
     rows = int(told[manifest.name(2, 103)])
-    totals["total-files-size"] += int(told[manifest.name(2, 104)])
+    vector = told[manifest.name(2, 145)] if content and manifest.has(2, 145) else None
+    totals["total-files-size"] += int(told[manifest.name(2, 104)] if vector is None else vector)
     for key, much in (
         (("total-data-files", 1), ("total-records", rows))
         if not content
