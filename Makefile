@@ -36,8 +36,9 @@ check-all: install ## also the peers (jars, servers) and the long concurrency ru
 	-@$(PYTHON) tools/install.py $(VENV)-peers requirements-peers.lock  # a server of its own: its packages are not ours
 	LAKEPROOF_PROOFS=all LAKEPROOF_PROOF_PAIRS=200 LAKEPROOF_FORMS=60 LAKEPROOF_WHOLE=1 LAKEPROOF_JOBS_FILES=3000 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not spark and not peer" --ignore tests/simulation
 	LAKEPROOF_SCHEDULES=10000 $(BIN)/python -m pytest -q -n 2 --dist load tests/simulation
+	LAKEPROOF_FAULT_MINUTES=5 LAKEPROOF_FAULT_SEED=$$(date +%s) $(BIN)/python -m pytest -q -rs -s tests/faults -m peer
 	LAKEPROOF_MEANING_STATEMENTS=2000 LAKEPROOF_MEANING_EXAMPLES=2000 LAKEPROOF_MEANING_PLANTED=100 LAKEPROOF_LINEAGE_STEPS=40 LAKEPROOF_LINEAGE_PLANTED=100 LAKEPROOF_KILLS=50 LAKEPROOF_CHANGES=200 \
-	  $(BIN)/python -m pytest -q -rs -m "spark or peer"
+	  $(BIN)/python -m pytest -q -rs -m "spark or peer" --ignore tests/faults
 	$(BIN)/python tools/spark_versions.py  # Spark's other versions, each in a folder of its own
 
 soak: install ## the oracles, the simulation and the kills with large numbers; hours
@@ -48,6 +49,10 @@ soak: install ## the oracles, the simulation and the kills with large numbers; h
 	LAKEPROOF_TURNS=200 LAKEPROOF_TURN_SEEDS=20 $(BIN)/python -m pytest -q tests/peers/test_version_three.py
 	LAKEPROOF_KILLS=500 $(BIN)/python -m pytest -q tests/spark/row_level/test_killed_anywhere.py
 	LAKEPROOF_LINEAGE_TURNS=200 LAKEPROOF_LINEAGE_SEEDS=20 $(BIN)/python -m pytest -q tests/peers/test_row_lineage_beside.py
+	LAKEPROOF_MUTATIONS=10000 LAKEPROOF_MUTATION_SEED=$$(date +%s) LAKEPROOF_TEXTS=1000000 LAKEPROOF_TEXTS_SEED=$$(date +%s) \
+	  $(BIN)/python -m pytest -q -n 2 --dist load tests/damaged -m "not spark"
+	LAKEPROOF_SPARK_TEXTS=10000 LAKEPROOF_TEXTS_SEED=$$(date +%s) $(BIN)/python -m pytest -q tests/damaged -m spark
+	LAKEPROOF_FAULT_MINUTES=60 LAKEPROOF_FAULT_SEED=$$(date +%s) $(BIN)/python -m pytest -q -s tests/faults -m peer
 
 bench: install ## figures as ratios to peers, a cut of every area; AREA=x FULL=1 for the whole of one
 	@$(BIN)/python -m benchmarks $(AREA) $(if $(FULL),--full)

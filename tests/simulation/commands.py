@@ -110,6 +110,7 @@ class RowLevel(Command_):
     mode: Mode
     key: int
     partition: int = 0
+    only_there = False  # whether the command looks into its partition alone
 
     def apply(self, rows: Rows) -> Rows:
         if self.command is Command.DELETE:
@@ -122,10 +123,10 @@ class RowLevel(Command_):
         mode, reruns = self.mode, 0
         for _ in range(5 * MOST_RERUNS):
             table = tables.load_table(catalog, name)
-            seen = scanned(table)
+            seen = scanned(table, self.partition if self.only_there else None)
             if seen is None:
                 continue
-            made = self._prepared(table, seen, mode)
+            made = self.prepared(table, seen, mode)
             if made is None:
                 return None
             answer = self._committed(table, *made, reruns)
@@ -134,7 +135,7 @@ class RowLevel(Command_):
             reruns, mode = reruns + 1, answer.mode or self.mode
         raise CommitConflict("the head could not be read")
 
-    def _prepared(self, table: Table, seen: Scanned, mode: Mode) -> tuple[TableChange, NewFiles] | None:
+    def prepared(self, table: Table, seen: Scanned, mode: Mode) -> tuple[TableChange, NewFiles] | None:
         targets = seen.found(self.key)
         if self.command is Command.MERGE and targets:
             return None
@@ -156,8 +157,8 @@ class RowLevel(Command_):
             new, stored = [(self.key, self.partition, self.number)], [(None, None)]
         files = write(table, new, stored)
         if mode is Mode.COPY_ON_WRITE and targets:
-            return _copied(table, base, seen, targets, files)
-        return _merged(table, base, seen, targets, files)
+            return copied_change(table, base, seen, targets, files)
+        return merged_change(table, base, seen, targets, files)
 
     def _committed(self, table: Table, change: TableChange, files: NewFiles, reruns: int) -> Committed | RunAgain:
         written = (*files.data_files, *files.delete_files)
@@ -170,17 +171,17 @@ class RowLevel(Command_):
         return answer
 
 
-def _by_file(places: Iterable[tuple[str, int, Row]]) -> dict[str, list[int]]:
+def by_file(places: Iterable[tuple[str, int, Row]]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for path, at, _ in places:
         found.setdefault(path, []).append(at)
     return found
 
 
-def _merged(
+def merged_change(
     table: Table, base: TableChange, seen: Scanned, targets: list[tuple[str, int, Row]], files: list[DataFile]
 ) -> tuple[TableChange, NewFiles]:
-    places = _by_file(targets)
+    places = by_file(targets)
     change = base._replace(
         targets=rows_of((path, row_set(at)) for path, at in places.items()), required_data_files=tuple(places)
     )
@@ -207,10 +208,10 @@ def _vector(seen: Scanned, path: str, rows: RowSet) -> DeleteFile:
     )
 
 
-def _copied(
+def copied_change(
     table: Table, base: TableChange, seen: Scanned, targets: list[tuple[str, int, Row]], files: list[DataFile]
 ) -> tuple[TableChange, NewFiles]:
-    places = _by_file(targets)
+    places = by_file(targets)
     kept = {path: [each for each in seen.rows if each[0] == path and each[1] not in at] for path, at in places.items()}
     moves, copied = [], []
     for path, rows in kept.items():
@@ -232,11 +233,12 @@ class Compact(Command_):
     """All files of one partition become one."""
 
     partition: int
+    only_there = False
 
     def run(self, catalog: Catalog, name: str) -> Committed | None:
         for _ in range(MOST_RERUNS):
             table = tables.load_table(catalog, name)
-            seen = scanned(table)
+            seen = scanned(table, self.partition if self.only_there else None)
             if seen is None:
                 continue
             made = self._prepared(table, seen)
@@ -257,7 +259,7 @@ class Compact(Command_):
             return None
         rows = [each for home in homes for each in seen.rows if each[0] == home.path]
         files = write(table, [row for _, _, row in rows], seen.moved(rows))
-        kept, start, moves = _by_file(rows), 0, []
+        kept, start, moves = by_file(rows), 0, []
         for path, at in kept.items():
             moves.append(Move(path, row_set(at), files[0].file_path, start))
             start += len(at)

@@ -17,6 +17,7 @@ from lakeproof.iceberg.committing.footers import WrittenFile, data_files_from_fo
 from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.committing.values import data_file_values
 from lakeproof.iceberg.format_v3.row_ids import LAST_UPDATED_FIELD, ROW_ID_FIELD
+from lakeproof.iceberg.predicates import EqualTo
 from lakeproof.iceberg.pyiceberg_names import DataFile, LongType, NestedField, Schema, Table
 from lakeproof.iceberg.reading.delete_files import deleted_positions, read_equality_deletes
 from lakeproof.iceberg.reading.planning import plan
@@ -76,8 +77,8 @@ def writing() -> Iterator[None]:
 class Scanned:
     """The rows of a snapshot with the places where they lie."""
 
-    def __init__(self, table: Table) -> None:
-        planned = plan(table)
+    def __init__(self, table: Table, partition: int | None = None) -> None:
+        planned = plan(table) if partition is None else plan(table, EqualTo("p", partition))
         self.homes = {value.path: value for value in data_file_values(table, planned.picked)}
         self.deleted = deleted_positions(table, planned.delete_files)
         self.equality = [row for row in planned.delete_files.to_pylist() if row["content"] == "equality"]
@@ -121,11 +122,11 @@ class Scanned:
         return [each for each in self.rows if each[2][0] == key]
 
 
-def scanned(table: Table) -> Scanned | None:
-    """The rows; `None`: somebody expired the snapshot meanwhile, so that the head must be read anew."""
+def scanned(table: Table, partition: int | None = None) -> Scanned | None:
+    """The rows, of one partition if it is named; `None`: its snapshot was expired, so the head must be read anew."""
     try:
         with writing():
-            return Scanned(table)
+            return Scanned(table, partition)
     except FileNotFoundError:
         return None
     except InvalidInput as error:
