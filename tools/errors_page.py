@@ -56,6 +56,7 @@ NEXT = {
     "Unavailable": "try later: nothing was committed",
     "CommitUnknown": "look whether the snapshot is there; retry nothing, remove nothing before",
     "ModelError": "mend the model",
+    "Defect": "report it, with the traceback that `LAKEPROOF_TRACEBACK=1` before the command prints",
 }
 
 

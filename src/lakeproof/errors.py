@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 
 _SECRET = r"[\w.-]*(?:passw|pwd|token|secret|credential|signature|api[-_.]?key|access[-_.]?key|account[-_.]?key)[\w.-]*"
@@ -58,6 +59,15 @@ class Unavailable(PlacedError):
     exit_code = 3
 
 
+FULL_DISK, MAKE_ROOM = "the disk is full", "make room and run it again: nothing was committed"
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+def disk_is_full(error: OSError) -> bool:
+    """Whether the system had no room for what was written: on the disk, in a quota, or in a process's limit."""
+    return error.errno in _FULL
+
+
 class CommitConflict(LakeproofError):
     """Somebody else's commit conflicts with this one: run the command again, it must re-read."""
 
@@ -76,6 +86,12 @@ class CommitRejected(LakeproofError):
 
 class CommitUnknown(LakeproofError):
     """Nobody knows whether the commit happened: do not retry, do not clean up, look first."""
+
+    exit_code = 3
+
+
+class Defect(PlacedError):
+    """Lakeproof itself is wrong, and nothing is known of what it was doing: report it."""
 
     exit_code = 3
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lakeproof.commit import Policy
 from lakeproof.commit.policy_text import named_policy, policy_from_text
-from lakeproof.errors import InvalidInput
+from lakeproof.errors import InvalidInput, Unavailable, disk_is_full
 
 
 def read_policy(word: str) -> Policy:
@@ -17,6 +17,8 @@ def read_policy(word: str) -> Policy:
         return policy_from_text(Path(word).read_text(encoding="utf-8"), place=word)
     except OSError as error:
         raise InvalidInput(f"The policy file cannot be read: {error.strerror}", place=word) from None
+    except UnicodeDecodeError:
+        raise InvalidInput("The policy file is not text in UTF-8", place=word) from None
 
 
 def read_text(path: str) -> str:
@@ -25,6 +27,8 @@ def read_text(path: str) -> str:
         return Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise InvalidInput(f"The file cannot be read: {error.strerror}", place=path) from None
+    except UnicodeDecodeError:
+        raise InvalidInput("The file is not text in UTF-8", place=path) from None
 
 
 def write_text(path: str, text: str) -> None:
@@ -32,4 +36,8 @@ def write_text(path: str, text: str) -> None:
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
+        if disk_is_full(error):
+            raise Unavailable("the disk is full", place=path, hint="make room and run it again") from None
         raise InvalidInput(f"The file cannot be written: {error.strerror}", place=path) from None
+    except UnicodeEncodeError:
+        raise InvalidInput("The text holds half a character, which no file can hold", place=path) from None

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
 
-from lakeproof.errors import CommitConflict, CommitRejected, CommitUnknown, LakeproofError, PlacedError, Unavailable
+from lakeproof.errors import (
+    CommitConflict,
+    CommitRejected,
+    CommitUnknown,
+    Defect,
+    InvalidInput,
+    LakeproofError,
+    PlacedError,
+    Unavailable,
+    disk_is_full,
+)
 
 DONE, DIFFERS, BAD_INPUT, UNKNOWN = 0, 1, 2, 3
+TRACEBACK = "LAKEPROOF_TRACEBACK"
 EXIT = {"holds": DONE, "violated": DIFFERS, "unknown": UNKNOWN}
 """The exit code of a verdict."""
 
@@ -32,7 +44,9 @@ def print_json(document: Any) -> None:
 def run_guarded(run: Callable[[], int], *, as_json: bool) -> int:
     """Run a command; an error of ours becomes its words and its exit code, never a traceback."""
     try:
-        return run()
+        code = run()
+        sys.stdout.flush()  # a full disk or a closed pipe shall be heard of here
+        return code
     except LakeproofError as error:
         return print_error(error, as_json=as_json)
     except KeyboardInterrupt:
@@ -41,6 +55,29 @@ def run_guarded(run: Callable[[], int], *, as_json: bool) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return DONE
+    except OSError as error:
+        return print_error(_of_the_system(error), as_json=as_json)
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        return print_error(_defect(error), as_json=as_json)
+
+
+def _defect(error: Exception) -> Defect:
+    """What nobody foresaw, as a sentence; where it was raised is in the traceback that may be asked for."""
+    said = " ".join(str(error).split())[:300]
+    return Defect(
+        f"Lakeproof failed in a way that nobody foresaw: {type(error).__name__}{f', {said}' if said else ''}",
+        hint=f"please report it, with what `{TRACEBACK}=1` before the command prints",
+    )
+
+
+def _of_the_system(error: OSError) -> LakeproofError:
+    """What the system says about a file that a command reads or writes, as one of ours."""
+    place = str(error.filename or "")
+    if disk_is_full(error):
+        return Unavailable("the disk is full", place=place, hint="make room and run it again")
+    return InvalidInput(f"a file cannot be used: {error.strerror or error}", place=place)
 
 
 def print_error(error: LakeproofError, *, as_json: bool) -> int:

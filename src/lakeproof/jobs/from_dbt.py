@@ -49,12 +49,18 @@ def incremental_models(manifest: Mapping[str, Any], *, place: str = "") -> list[
     nodes = manifest.get("nodes")
     if not isinstance(nodes, Mapping):
         raise InvalidInput("This is not a dbt manifest: it has no nodes", place=place, hint="use target/manifest.json")
-    found = [
-        _model(node, place)
-        for node in nodes.values()
-        if node.get("resource_type") == "model" and node.get("config", {}).get("materialized") == "incremental"
-    ]
-    return sorted(found, key=lambda model: model.name)
+    found = (_incremental(str(name), node, place) for name, node in nodes.items())
+    return sorted((model for model in found if model is not None), key=lambda model: model.name)
+
+
+def _incremental(name: str, node: Any, place: str) -> DbtModel | None:
+    """The model of a node; `None`: it is no incremental one. Manifests are dbt's to check: parts are taken as told."""
+    try:
+        wanted = node.get("resource_type") == "model" and node.get("config", {}).get("materialized") == "incremental"
+        return _model(node, place) if wanted else None
+    except (AttributeError, TypeError, LookupError, ValueError) as error:
+        hint = "make it again with `dbt parse`"
+        raise InvalidInput(f"The node {name[:100]!r} is not as dbt writes it", place=place, hint=hint) from error
 
 
 def _model(node: Mapping[str, Any], place: str) -> DbtModel:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date, datetime
 
 import sqlglot
@@ -24,6 +27,8 @@ from lakeproof.filters import (
 from lakeproof.format import Value
 from lakeproof.sql.resolving import COMPARISONS, FLIPPED
 
+logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it takes for a command, we refuse in a sentence of our own
+LONGEST = 240
 _OPERATORS = {kind: sign for kind, sign in COMPARISONS.items() if kind is not exp.NullSafeEQ}
 
 
@@ -35,20 +40,42 @@ def predicate_from_text(text: str, *, place: str = "") -> Expression:
 def parsed_expression(text: str, *, place: str = "") -> exp.Expr:
     """SQL text as a sqlglot expression; a mistake is shown with the place marked."""
     try:
-        return sqlglot.parse_one(text, read="spark")
+        with understood(place):
+            return sqlglot.parse_one(text, read="spark")
     except sqlglot.errors.ParseError as error:
         raise InvalidInput(f"The SQL does not parse: {describe_parse_error(error)}", place=place) from None
     except sqlglot.errors.TokenError as error:  # a quote that is not closed
-        raise InvalidInput(f"The SQL does not parse: {error.__cause__ or error}", place=place) from None
+        raise InvalidInput(f"The SQL does not parse: {one_line(str(error.__cause__ or error))}", place=place) from None
+
+
+@contextmanager
+def understood(place: str) -> Iterator[None]:
+    """What a parser, or whoever walks its trees, stumbles over inside is text that nobody has thought of.
+
+    A tree that text gives may have any shape; each shape that means something is asked for, and all others end here.
+    """
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
+        deep = isinstance(error, RecursionError)
+        why = "it is nested too deeply" if deep else "a part of it stands where nothing of its kind is expected"
+        hint = "compare it with Spark's own syntax"
+        raise InvalidInput(f"The SQL cannot be read: {why}", place=place, hint=hint) from error
+
+
+def one_line(text: str) -> str:
+    """A text in one line that a sentence can hold."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
 
 def describe_parse_error(error: sqlglot.errors.ParseError) -> str:
     """What the parser says, with the offending text marked."""
     if not error.errors:
-        return str(error)
+        return one_line(str(error))
     first = error.errors[0]
     near = f"{first.get('start_context') or ''}>{first.get('highlight') or ''}<{first.get('end_context') or ''}"
-    return f"{first.get('description', 'unexpected text').rstrip('.')}, near {near.strip()[-80:]}"
+    return one_line(f"{one_line(first.get('description', 'unexpected text')).rstrip('.')}, near {near.strip()[-80:]}")
 
 
 def predicate(node: exp.Expr) -> Expression:

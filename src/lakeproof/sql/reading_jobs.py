@@ -17,7 +17,7 @@ from lakeproof.sql.expressions import SOURCE, TARGET, Column, Constant, Node, Un
 from lakeproof.sql.job_statements import JobStatement, SourceRows, WhenClause, nodes_of
 from lakeproof.sql.kinds import comparable, converted
 from lakeproof.sql.literals import constant_of
-from lakeproof.sql.predicates import parsed_expression
+from lakeproof.sql.predicates import parsed_expression, understood
 from lakeproof.sql.resolving import Relation, Resolver
 
 Tables = Mapping[str, Mapping[str, tuple[str, str]]]
@@ -30,8 +30,9 @@ def read_statement(text: str, tables: Tables, *, place: str = "") -> JobStatemen
         if found:
             return JobStatement(Command.REWRITE, _compacted(text, tables), text.strip())
         node = parsed_expression(_quotes_escaped(text), place=place)
-        _Reader(tables).statement(node)  # the first reading learns the kinds of a free source's columns
-        return replace(_Reader(tables).twice(node), text=text.strip())
+        with understood(place):
+            _Reader(tables).statement(node)  # the first reading learns the kinds of a free source's columns
+            return replace(_Reader(tables).twice(node), text=text.strip())
     except InvalidInput as error:
         raise InvalidInput(error.message, place=error.place or place, hint=error.hint) from None
 

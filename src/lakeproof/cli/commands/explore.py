@@ -60,3 +60,5 @@ def _trace(path: str) -> Trace:
         return from_itf(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidInput(f"The trace cannot be read: {error.strerror}", place=path) from None
+    except UnicodeDecodeError:
+        raise InvalidInput("The trace is not text in UTF-8", place=path) from None

@@ -29,6 +29,8 @@ def run(args: argparse.Namespace) -> int:
         manifest = json.loads(read_text(args.manifest))
     except json.JSONDecodeError as error:
         raise InvalidInput(f"The manifest is not JSON: {error.msg}", place=f"{args.manifest}:{error.lineno}") from None
+    except RecursionError:
+        raise InvalidInput("The manifest is nested too deeply", place=args.manifest) from None
     text = jobs_text(manifest, runs=args.runs, place=args.manifest)
     if args.output:
         write_text(args.output, text)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from lakeproof.errors import InvalidInput, LakeproofError
+from lakeproof.errors import FULL_DISK, MAKE_ROOM, InvalidInput, LakeproofError, Unavailable
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.sql.lexer import mark_place
 
@@ -19,6 +19,7 @@ _GONE = re.compile(
     r"FAILED_READ_FILE\.FILE_NOT_EXIST\] Encountered error while reading file (\S+?)\.? File"
     r"|java\.io\.FileNotFoundException: File (\S+) does not exist"
 )
+_FULL = re.compile(r"No space left on device|Disk quota exceeded|\(File too large\)")
 _POSITION = re.compile(r"line (\d+),? pos(ition)? (\d+)")
 _CALLED = re.compile(r"An error occurred while calling \S+?\.(?: Trace:)?\n(?:: )?(.+)")  # py4j; then Java's own words
 _CONDITION = re.compile(r"\[([A-Z_.]+)\]\s*(.*?)(?:\s*SQLSTATE: \w+|\n\n|$)", re.DOTALL)
@@ -49,6 +50,10 @@ def spoken_error(gateway: Gateway, error: Exception, text: str = "") -> Lakeproo
             f"a file that the query reads is gone: {gone[1] or gone[2]}",
             hint="if its snapshot was expired meanwhile, run the query again: it reads the newest",
         )
+    if _FULL.search(told):
+        return Unavailable(FULL_DISK, hint=MAKE_ROOM)
+    if "StackOverflowError" in told:
+        return InvalidInput("the statement is nested too deeply", hint="write it with fewer parentheses or subqueries")
     null = _NULL.search(told)
     if null:
         return InvalidInput(f"column {null.group(1)} may not be null", hint="nothing was written")
