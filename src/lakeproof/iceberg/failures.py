@@ -28,13 +28,29 @@ from pyiceberg.exceptions import (
 )
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
-from lakeproof.errors import CommitRejected, CommitUnknown, InvalidInput, LakeproofError, Unavailable, hide_secrets
+from lakeproof.errors import (
+    FULL_DISK,
+    MAKE_ROOM,
+    CommitRejected,
+    CommitUnknown,
+    InvalidInput,
+    LakeproofError,
+    Unavailable,
+    disk_is_full,
+    hide_secrets,
+)
 
+LONGEST = 400
 _NOT_NOW = (ServerError, ServiceUnavailableError, TooManyRequestsError)
 _TURNED_DOWN = (ForbiddenError, UnauthorizedError, NoSuchTableError, NoSuchNamespaceError)
 _OUTRUN = re.compile(r"first.row.id .*(behind|smaller than)|older than last sequence number", re.IGNORECASE)
 """Somebody committed to another branch: its number or its row ids are taken, and no requirement can say so before."""
 _TOO_LONG = "precision of value is greater than precision of type"
+_METADATA = "the table's metadata file cannot be read"
+_RESTORE_METADATA = (
+    "restore the metadata file from a copy, or register an older one; `lakeproof audit` says what is lost"
+)
+_STUMBLED = (LookupError, TypeError, AttributeError, ArithmeticError, AssertionError, EOFError, MemoryError)
 _SQLITE_OUTAGES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
 
 
@@ -83,27 +99,60 @@ def _spoken(place: str) -> Iterator[None]:
     except (PydanticError, ValidationError) as error:
         if "validation error" not in str(error):
             raise InvalidInput(_first_line(error), place=place) from error
-        raise InvalidInput(
-            "the table's metadata file cannot be read",
-            place=place,
-            hint="restore the metadata file from a copy, or register an older one",
-        ) from error
+        raise InvalidInput(_METADATA, place=place, hint=_RESTORE_METADATA) from error
     except (requests.exceptions.RequestException, *_NOT_NOW) as error:
         raise Unavailable("the catalog's server does not answer", place=place, hint="try later") from error
     except OperationalError as error:
         if not _is_outage(error):
             raise InvalidInput(_first_line(error), place=place) from error
+        if getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
+            raise Unavailable(FULL_DISK, place=place, hint=MAKE_ROOM) from error
         busy = "is busy" if database_was_busy(error) else "does not answer"
         raise Unavailable(f"the catalog's database {busy}", place=place, hint="try later") from error
     except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
         raise InvalidInput(f"the warehouse cannot be used: {_first_line(error)}", place=place) from error
     except OSError as error:
+        if disk_is_full(error):
+            raise Unavailable(FULL_DISK, place=place, hint=MAKE_ROOM) from error
         hint = "try later, or check the warehouse"
         raise Unavailable(f"the storage does not answer: {_first_line(error)}", place=place, hint=hint) from error
     except (SQLAlchemyError, RESTError, ValueError, NotImplementedError, pa.ArrowException) as error:
         if _TOO_LONG in str(error):
             raise _beyond(error, place) from error
         raise InvalidInput(_first_line(error), place=place) from error
+    except _STUMBLED as error:
+        raise InvalidInput(
+            f"the table's metadata cannot be understood: {type(error).__name__}, {_first_line(error)}",
+            place=place,
+            hint="`lakeproof audit` says what is damaged; where it finds nothing, please report this",
+        ) from error
+
+
+class DamagedFile(InvalidInput):
+    """A file of a table does not hold what it should; it is named."""
+
+
+@contextmanager
+def reading_file(path: str) -> Iterator[None]:
+    """Whatever a library stumbles over in the content of a file is said of the file; a storage's own errors stay.
+
+    What the bytes of a damaged file make of a decoder nobody can list, so every exception that comes of them counts.
+    """
+    try:
+        yield
+    except LakeproofError:
+        raise
+    except BaseException as error:
+        of_storage = isinstance(error, OSError) and (error.errno is not None or isinstance(error, FileNotFoundError))
+        if of_storage or not (isinstance(error, Exception) or type(error).__name__ == "PanicException"):  # of Polars
+            raise
+        if isinstance(error, PydanticError | ValidationError) and "validation error" in str(error):
+            raise DamagedFile(_METADATA, place=f"file {path}", hint=_RESTORE_METADATA) from error
+        raise DamagedFile(
+            f"the file is damaged: {_first_line(error)}",
+            place=f"file {path}",
+            hint="restore it from a copy; `lakeproof audit` says which snapshots need it",
+        ) from error
 
 
 def _beyond(error: Exception, place: str) -> InvalidInput:
@@ -150,6 +199,9 @@ def _swapping(place: str) -> Iterator[None]:
         raise InvalidInput(_first_line(error), place=place) from error
     except _TURNED_DOWN as error:
         raise InvalidInput(_first_line(error), place=place) from error
+    except NotImplementedError as error:  # a table that was opened from its metadata file belongs to no catalog
+        hint = "open it by its name in a catalog"
+        raise InvalidInput("the table was opened for reading alone", place=place, hint=hint) from error
     except (CommitStateUnknownException, requests.exceptions.RequestException, *_NOT_NOW) as error:
         raise CommitUnknown(f"{place}: {_first_line(error)}") from error
     except SQLAlchemyError as error:
@@ -174,5 +226,5 @@ def database_was_busy(error: BaseException) -> bool:
 
 def _first_line(error: BaseException) -> str:
     """The first line of what the library said, without the name of the driver's exception before it."""
-    line = (str(error) or type(error).__name__).strip().splitlines()[0]
-    return re.sub(r"^\([\w.]+\) ", "", line)
+    line = ((str(error).strip() or type(error).__name__).splitlines() or [""])[0]
+    return re.sub(r"^\([\w.]+\) ", "", line)[:LONGEST]

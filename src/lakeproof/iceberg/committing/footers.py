@@ -24,7 +24,7 @@ from pyiceberg.types import DecimalType
 from pyiceberg.utils.decimal import unscaled_to_decimal
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.failures import translate_errors
+from lakeproof.iceberg.failures import reading_file, translate_errors
 
 # What other writers call the inside of a list or a map.
 SPELLINGS = (
@@ -183,7 +183,7 @@ def data_file_from_bytes(table: Table, written: WrittenFile, footer: pq.FileMeta
 def _data_file(table: Table, written: WrittenFile, reader: FooterReader) -> DataFile:
     place, spec_id = f"file {written.path}", _spec_id(table, written)
     arguments: dict[str, Any] = {"record_count": written.record_count}
-    with translate_errors(place), table.io.new_input(written.path).open() as stream:
+    with translate_errors(place), reading_file(written.path), table.io.new_input(written.path).open() as stream:
         size = stream.seek(0, 2)
         if written.file_format == "parquet":
             stream.seek(0)

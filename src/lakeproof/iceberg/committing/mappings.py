@@ -8,7 +8,7 @@ from pyiceberg.io import FileIO
 from pyiceberg.table import Table
 
 from lakeproof.format import Move, RowMapping
-from lakeproof.iceberg.failures import translate_errors
+from lakeproof.iceberg.failures import reading_file, translate_errors
 from lakeproof.iceberg.reading.lru import Recent
 
 _recent: Recent[RowMapping] = Recent(64)
@@ -51,7 +51,7 @@ def read_mapping(io: FileIO, path: str) -> RowMapping:
 
 
 def _read(io: FileIO, path: str) -> RowMapping:
-    with translate_errors(f"file {path}"), io.new_input(path).open() as stream:
+    with translate_errors(f"file {path}"), reading_file(path), io.new_input(path).open() as stream:
         table = pq.read_table(pa.BufferReader(stream.read()), partitioning=None)
     return tuple(
         Move(row["old_file"], int.from_bytes(row["rows"], "little"), row["new_file"], row["start"])

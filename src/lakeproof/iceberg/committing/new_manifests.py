@@ -35,6 +35,7 @@ from lakeproof.iceberg.pyiceberg_private import (
     forget_unassigned,
     write_in_blocks,
 )
+from lakeproof.iceberg.tables.properties import whole_number
 
 MERGE, MIN_COUNT, TARGET = (
     "commit.manifest-merge.enabled",
@@ -115,7 +116,7 @@ class ManifestMaker:
         self, entries: Iterable[ManifestEntry], spec_id: int, content: ManifestContent, *, roll: bool = False
     ) -> ManifestFile:
         """A manifest of these entries; `roll` takes of an iterator only as many as the target size holds."""
-        limit = int(self.table.properties.get(TARGET, 8 << 20)) if roll else None
+        limit = whole_number(self.table.properties, TARGET, 8 << 20) if roll else None
         path = self.table.location_provider().new_metadata_location(f"{self.id}-m{next(self._numbers)}.avro")
         self.written.append(path)
         with self._writer(self.table.io.new_output(path), spec_id, content) as writer:
@@ -147,8 +148,8 @@ def merge_small(
     """The manifests (newest first) with full bins of small ones merged; the newest waits for enough company."""
     if properties.get(MERGE, "true").lower() != "true":
         return list(manifests)
-    target = int(properties.get(TARGET, 8 << 20))
-    enough = int(properties.get(MIN_COUNT, 100))
+    target = whole_number(properties, TARGET, 8 << 20)
+    enough = whole_number(properties, MIN_COUNT, 100)
     kept: list[ManifestFile] = []
     for content in (ManifestContent.DATA, ManifestContent.DELETES):
         of_content = [m for m in manifests if m.content == content]

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 
 from lakeproof.commit import Attempt
+from lakeproof.iceberg.tables.properties import whole_number
 
 
 class Patience:
@@ -14,8 +15,8 @@ class Patience:
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self.properties = properties
-        retries = properties.get("commit.retry.num-retries")
-        self.max_retries = None if retries is None else int(retries)
+        limited = "commit.retry.num-retries" in properties
+        self.max_retries = whole_number(properties, "commit.retry.num-retries", 0) if limited else None
         self.deadline = time.monotonic() + _ms(properties, "total-timeout-ms", 1_800_000) / 1000
         self.waits = 0
 
@@ -35,4 +36,4 @@ def wait_ms(properties: Mapping[str, str], lost: int) -> float:
 
 
 def _ms(properties: Mapping[str, str], name: str, default: int) -> int:
-    return int(properties.get(f"commit.retry.{name}", default))
+    return whole_number(properties, f"commit.retry.{name}", default)

@@ -37,6 +37,7 @@ from lakeproof.iceberg.format_v3.metadata import (
 from lakeproof.iceberg.pyiceberg_private import POINTERS
 from lakeproof.iceberg.reading.lru import Recent
 from lakeproof.iceberg.tables.branches import MAIN, CommitRef, whole_table
+from lakeproof.iceberg.tables.properties import whole_number
 
 KEPT_VERSIONS = 100
 _recent: Recent[TableMetadata] = Recent(64)
@@ -170,7 +171,7 @@ def with_snapshot(table: Table, snapshot: Snapshot, ref: CommitRef = MAIN) -> Ta
     previous = MetadataLogEntry.model_validate(
         {"metadata-file": table.metadata_location, "timestamp-ms": old.last_updated_ms}
     )
-    kept = max(1, int(old.properties.get("write.metadata.previous-versions-max", KEPT_VERSIONS)))
+    kept = max(1, whole_number(old.properties, "write.metadata.previous-versions-max", KEPT_VERSIONS))
     changes: dict[str, Any] = {
         "last_updated_ms": snapshot.timestamp_ms,
         "snapshots": [*old.snapshots, snapshot],

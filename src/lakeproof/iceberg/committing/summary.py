@@ -14,6 +14,7 @@ from pyiceberg.table.snapshots import Operation, Snapshot, SnapshotSummaryCollec
 from lakeproof.commit import Command, Policy, TableChange
 from lakeproof.filters import worded
 from lakeproof.iceberg.pyiceberg_private import CONTENT_SIZE, file_field
+from lakeproof.iceberg.tables.properties import whole_number
 
 COMMAND_ID, RETRIES = "lakeproof.command-id", "lakeproof.retries"
 MADE_BY, CONFLICT_FILTER = "lakeproof.command", "lakeproof.conflict-filter"
@@ -40,7 +41,7 @@ def summarize(
     more: Mapping[str, str],
 ) -> Summary:
     """The summary of a snapshot on top of one whose summary is `previous` (`None`: on an empty table)."""
-    limit = int(table.properties.get("write.summary.partition-limit", 0))
+    limit = whole_number(table.properties, "write.summary.partition-limit", 0)
     collector = SnapshotSummaryCollector(partition_summary_limit=limit)
     schema, specs = table.schema(), table.specs()
     added, removed = list(added), list(removed)

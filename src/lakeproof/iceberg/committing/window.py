@@ -32,7 +32,7 @@ from lakeproof.format import (
 from lakeproof.iceberg.committing.mappings import MAPPING_KEY, read_mapping
 from lakeproof.iceberg.committing.summary import COMMAND_ID
 from lakeproof.iceberg.committing.values import bounds_of_columns, column_name, data_file_values, partition_values
-from lakeproof.iceberg.failures import translate_errors
+from lakeproof.iceberg.failures import reading_file, translate_errors
 from lakeproof.iceberg.reading.avro import read_header
 from lakeproof.iceberg.reading.delete_files import place_of, read_positions
 from lakeproof.iceberg.reading.lru import Recent
@@ -264,5 +264,5 @@ def _values(table: Table, file: DataFile, columns: tuple[str, ...], shape: Table
 def _read(table: Table, path: str) -> pa.Table:
     if not path.endswith(".parquet"):
         raise ValueError("only Parquet files are read here")
-    with translate_errors(f"file {path}"), table.io.new_input(path).open() as stream:
+    with translate_errors(f"file {path}"), reading_file(path), table.io.new_input(path).open() as stream:
         return pq.read_table(pa.BufferReader(stream.read()), partitioning=None)

@@ -20,6 +20,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import IcebergBaseModel
 
 from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.failures import reading_file
 from lakeproof.iceberg.reading.lru import Recent
 
 NEWEST: Literal[3] = 3
@@ -32,13 +33,14 @@ _losses: Recent[tuple[str, ...]] = Recent(256)
 
 def read_metadata(file: InputFile) -> TableMetadata:
     """The metadata; what PyIceberg does not understand is named in one sentence."""
-    try:
-        return FromInputFile.table_metadata(file)
-    except ValidationError:
-        told = _not_understood(_raw(file))
-        if told is None:
-            raise
-        raise InvalidInput(told, place=file.location, hint="use an engine that has it") from None
+    with reading_file(file.location):
+        try:
+            return FromInputFile.table_metadata(file)
+        except ValidationError:
+            told = _not_understood(_raw(file))
+            if told is None:
+                raise
+            raise InvalidInput(told, place=file.location, hint="use an engine that has it") from None
 
 
 def write_metadata(metadata: TableMetadata, output: OutputFile) -> None:

@@ -12,8 +12,10 @@ from pyiceberg.io import FileIO
 from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestEntryStatus, ManifestFile
 
 from lakeproof.commit.snapshots import assigned_row_ids
+from lakeproof.iceberg.failures import reading_file
 from lakeproof.iceberg.pyiceberg_private import FIRST_ROW_ID, MANIFEST_FIRST_ROW_ID, own_copy, read_entries
 from lakeproof.iceberg.reading.segments import Ints, Segment, Span
+from lakeproof.iceberg.reading.verifying import verify_once
 
 NO_ID = -1
 ROW_ID_FIELD, LAST_UPDATED_FIELD = 2147483540, 2147483539
@@ -34,7 +36,9 @@ def with_row_ids(manifests: Sequence[ManifestFile], next_row_id: int) -> tuple[l
 
 def entries_of(io: FileIO, manifest: ManifestFile) -> list[ManifestEntry]:
     """The entries of a manifest with all fields of version 3, those of removed files too; row ids are inherited."""
-    entries = read_entries(io, manifest)
+    with reading_file(manifest.manifest_path):
+        verify_once(io, manifest.manifest_path)
+        entries = read_entries(io, manifest)
     first = first_row_id(manifest)
     if first is not None and manifest.content == ManifestContent.DATA:
         files = [each.data_file for each in entries if each.status != ManifestEntryStatus.DELETED]

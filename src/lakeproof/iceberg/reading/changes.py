@@ -17,7 +17,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.failures import translate_errors
+from lakeproof.iceberg.failures import reading_file, translate_errors
 from lakeproof.iceberg.reading.delete_files import Positions, deleted_positions, read_equality_deletes
 from lakeproof.iceberg.reading.planning import ScanPlan, plan
 
@@ -154,7 +154,7 @@ class _Files:
 
 def _deleted_by_value(table: Table, path: str, delete_files: Sequence[dict[str, Any]]) -> Positions:
     """The positions of the rows whose values equality deletes name."""
-    with translate_errors(f"file {path}"), table.io.new_input(path).open() as stream:
+    with translate_errors(f"file {path}"), reading_file(path), table.io.new_input(path).open() as stream:
         file = pq.ParquetFile(pa.BufferReader(stream.read()))
     by_id = {int((field.metadata or {}).get(b"PARQUET:field_id", b"-1")): field.name for field in file.schema_arrow}
     found: set[int] = set()

@@ -19,7 +19,7 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType
 
-from lakeproof.iceberg.failures import translate_errors
+from lakeproof.iceberg.failures import reading_file, translate_errors
 from lakeproof.iceberg.format_v3.vectors import VECTOR_FORMAT, VectorPlace, key_of, read_vector
 from lakeproof.iceberg.reading.lru import Recent
 
@@ -116,7 +116,7 @@ def place_of(row: dict[str, Any]) -> DeletesAt:
 
 def read_positions(io: FileIO, at: DeletesAt) -> dict[str, Positions]:
     """The positions that one delete file (or one vector of a Puffin file) names, by data file."""
-    with translate_errors(f"file {at.path}"):
+    with translate_errors(f"file {at.path}"), reading_file(at.path):
         # Every validation of a commit window asks for the same few.
         found = _recent_positions.get(at.key, lambda: _positions_at(io, at))
     return {path: rows for path, rows in found.items() if at.data_file in (None, path)}
@@ -159,7 +159,7 @@ def grouped(paths: pa.ChunkedArray, positions: pa.ChunkedArray) -> dict[str, Pos
 
 def read_equality_deletes(table: Table, path: str, equality_ids: Iterable[int]) -> pa.Table:
     """The deleted values of an equality delete file: a column per equality field, named as the schema names it now."""
-    with translate_errors(f"file {path}"), table.io.new_input(path).open() as stream:
+    with translate_errors(f"file {path}"), reading_file(path), table.io.new_input(path).open() as stream:
         found = pq.read_table(pa.BufferReader(stream.read()), partitioning=None)
     wanted = list(equality_ids)
     by_id = {int((field.metadata or {}).get(b"PARQUET:field_id", b"-1")): field.name for field in found.schema}

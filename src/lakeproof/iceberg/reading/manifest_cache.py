@@ -22,7 +22,9 @@ from pyiceberg.io import FileIO
 from pyiceberg.manifest import ManifestFile
 from pyiceberg.table.snapshots import Snapshot
 
+from lakeproof.iceberg.failures import DamagedFile, reading_file
 from lakeproof.iceberg.pyiceberg_private import read_manifests
+from lakeproof.iceberg.reading.avro import verify
 from lakeproof.iceberg.reading.decode import decode_manifests, schema_of
 from lakeproof.iceberg.reading.lru import Recent
 from lakeproof.iceberg.reading.segments import Segment, Span
@@ -98,7 +100,7 @@ class ManifestCache:
     def _decode(self, io: FileIO, manifests: Sequence[ManifestFile]) -> list[tuple[Segment, list[Span]]]:
         made = []
         for batch in _batches(io, manifests):
-            table, rows = decode_manifests([data for _, data in batch])
+            table, rows = _decoded(batch)
             spans, first = [], 0
             for (manifest, _), count in zip(batch, rows, strict=True):
                 spans.append(Span(manifest, first, count))
@@ -202,14 +204,29 @@ def _batches(io: FileIO, manifests: Sequence[ManifestFile]) -> Iterator[list[tup
     """Manifests that may be decoded together: one spec, one Avro schema, a few megabytes."""
     open_batches: dict[tuple[int, bytes], list[tuple[ManifestFile, bytes]]] = {}
     for manifest in manifests:
-        with io.new_input(manifest.manifest_path).open() as stream:
-            data = bytes(stream.read())
-        batch = open_batches.setdefault((manifest.partition_spec_id, schema_of(data)), [])
+        with reading_file(manifest.manifest_path):
+            data = read_whole(io, manifest.manifest_path)
+            if len(data) != manifest.manifest_length:  # what was cut between two blocks looks whole
+                raise ValueError(f"cut or damaged, {len(data)} bytes where {manifest.manifest_length} are said")
+            schema = schema_of(data)
+        batch = open_batches.setdefault((manifest.partition_spec_id, schema), [])
         if batch and sum(len(each) for _, each in batch) + len(data) > BATCH_BYTES:
             yield list(batch)
             batch.clear()
         batch.append((manifest, data))
     yield from (batch for batch in open_batches.values() if batch)
+
+
+def _decoded(batch: Sequence[tuple[ManifestFile, bytes]]) -> tuple[pa.Table, list[int]]:
+    """The entries of a batch; where it cannot be decoded, one of its files is named."""
+    try:
+        with reading_file(batch[0][0].manifest_path):
+            return decode_manifests([data for _, data in batch])
+    except DamagedFile:
+        for manifest, data in batch:
+            with reading_file(manifest.manifest_path):
+                decode_manifests([data])
+        raise
 
 
 def _name(batch: Sequence[tuple[ManifestFile, bytes]]) -> str:
@@ -225,7 +242,19 @@ def manifests_of(io: FileIO, snapshot: Snapshot | None) -> tuple[ManifestFile, .
     if snapshot is None:
         return ()
     path = snapshot.manifest_list
-    return _manifest_lists.get(path, lambda: read_manifests(io, path))
+    return _manifest_lists.get(path, lambda: _list_at(io, path))
+
+
+def read_whole(io: FileIO, path: str) -> bytes:
+    """The bytes of a file."""
+    with io.new_input(path).open() as stream:
+        return bytes(stream.read())
+
+
+def _list_at(io: FileIO, path: str) -> tuple[ManifestFile, ...]:
+    with reading_file(path):
+        verify(read_whole(io, path))
+        return read_manifests(io, path)
 
 
 def forget_lists() -> None:

@@ -102,8 +102,8 @@ def plan(
         manifests = manifests_of(table.io, snapshot)
         data, seen, read = planner.pick(manifests, ManifestContent.DATA)
         deletes, _, _ = planner.pick(manifests, ManifestContent.DELETES)
-    delete_files = delete_table(deletes)
-    applied = matched(data, deletes, delete_files, table.specs(), schema) if deletes else None
+        delete_files = delete_table(deletes)
+        applied = matched(data, deletes, delete_files, table.specs(), schema) if deletes else None
     return ScanPlan(
         snapshot_id=None if snapshot is None else snapshot.snapshot_id,
         row_filter=row_filter,

@@ -9,6 +9,7 @@ from pyiceberg.table import Table
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.failures import translate_errors
+from lakeproof.iceberg.reading.verifying import verify_head
 
 SNAPSHOTS = pa.schema(
     [
@@ -78,6 +79,7 @@ def view(table: Table, name: str) -> pa.Table:
     with translate_errors(f"view {'.'.join(table.name())}${wanted}"):
         if table.current_snapshot() is None and wanted in ("partitions", "entries"):
             return _empty(table, wanted)
+        verify_head(table)
         return _plain(_VIEWS[wanted](table))
 
 

@@ -47,6 +47,18 @@ _KNOWN: dict[str, Callable[[str], str]] = {
 }
 
 
+def whole_number(properties: Mapping[str, str], name: str, default: int) -> int:
+    """The number that a property says; another engine may have written anything there."""
+    said = properties.get(name)
+    if said is None:
+        return default
+    try:
+        return int(said)
+    except ValueError:
+        hint = "set it to a whole number, or unset it"
+        raise InvalidInput(f"the table's property {name} is {said[:40]!r}, which is no number", hint=hint) from None
+
+
 def check_properties(properties: Mapping[str, str], place: str) -> None:
     """Refuse a value that nothing could honour later."""
     for name, value in properties.items():

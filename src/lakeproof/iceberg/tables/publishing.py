@@ -29,6 +29,8 @@ from lakeproof.iceberg.committing.table_access import TableAccess
 from lakeproof.iceberg.committing.table_commits import POLICY_PROPERTY, go_through
 from lakeproof.iceberg.committing.values import data_file_value
 from lakeproof.iceberg.committing.whole_file_commits import partition_filter
+from lakeproof.iceberg.format_v3.row_ids import entries_of
+from lakeproof.iceberg.reading.manifest_cache import manifests_of
 from lakeproof.iceberg.tables.branches import WAP_ID
 from lakeproof.iceberg.tables.refs import ancestors, known_snapshot, move_branch
 
@@ -187,10 +189,10 @@ def _reads_no_more(said: Mapping[str, str], where: Expression) -> bool:
 def _files(table: Table, snapshot: Snapshot, status: ManifestEntryStatus) -> tuple[IcebergFile, ...]:
     """The data files that the snapshot itself added or removed."""
     found = []
-    for manifest in snapshot.manifests(table.io):
+    for manifest in manifests_of(table.io, snapshot):
         if manifest.content != ManifestContent.DATA or manifest.added_snapshot_id != snapshot.snapshot_id:
             continue
-        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
+        for entry in entries_of(table.io, manifest):
             if entry.status == status and entry.snapshot_id == snapshot.snapshot_id:
                 entry.data_file.spec_id = manifest.partition_spec_id
                 found.append(entry.data_file)

@@ -37,7 +37,7 @@ from lakeproof.filters.decimals import divided, scaled
 from lakeproof.iceberg.committing.commit import Committed
 from lakeproof.iceberg.committing.footers import FooterReader, WrittenFile, data_files_from_footers
 from lakeproof.iceberg.committing.whole_file_commits import DEFAULTS, CommitOptions, append
-from lakeproof.iceberg.failures import translate_errors
+from lakeproof.iceberg.failures import reading_file, translate_errors
 from lakeproof.iceberg.reading.planning import plan
 from lakeproof.iceberg.tables.evolution import alter_properties
 
@@ -101,7 +101,7 @@ def _adopted(table: Table, paths: Sequence[str], time_zone: str) -> list[DataFil
     reader = FooterReader(table.schema(), table.properties)
     written = []
     for path in paths:
-        with translate_errors(f"file {path}"), table.io.new_input(path).open() as stream:
+        with translate_errors(f"file {path}"), reading_file(path), table.io.new_input(path).open() as stream:
             footer = pq.read_metadata(stream)
         _check_columns(table, path, footer, reader)
         parts = [_value(table, path, footer, reader, field, time_zone) for field in table.spec().fields]

@@ -32,6 +32,7 @@ from lakeproof.iceberg.committing.table_access import remove_files
 from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache, shared_cache
 from lakeproof.iceberg.tables.branches import line_from
+from lakeproof.iceberg.tables.properties import whole_number
 from lakeproof.iceberg.upkeep.reachable import delete_files_in, manifests_by_path, mappings_of, paths_in
 
 FIVE_DAYS_MS = 5 * 24 * 3_600_000
@@ -138,9 +139,9 @@ def _kept_by_age(
 ) -> set[int]:
     """A branch keeps its newest snapshots and those young enough; a tag keeps its own; strays live by their age."""
     properties = table.properties
-    age = int(properties.get("history.expire.max-snapshot-age-ms", FIVE_DAYS_MS))
+    age = whole_number(properties, "history.expire.max-snapshot-age-ms", FIVE_DAYS_MS)
     cut = now - age if older_than_ms is None else older_than_ms
-    least = int(properties.get("history.expire.min-snapshots-to-keep", 1)) if retain_last is None else retain_last
+    least = retain_last or whole_number(properties, "history.expire.min-snapshots-to-keep", 1)
     kept: set[int] = set()
     known: set[int] = set()
     for ref in refs.values():

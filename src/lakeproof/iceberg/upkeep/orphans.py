@@ -27,6 +27,7 @@ from lakeproof.iceberg.inspecting.forgetting import forget_everything
 from lakeproof.iceberg.inspecting.whole import HINT, require_whole
 from lakeproof.iceberg.mending.drafts import KEPT
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache
+from lakeproof.iceberg.tables.properties import whole_number
 from lakeproof.iceberg.tables.tables import CREATED_PROPERTY, files_below
 from lakeproof.iceberg.upkeep.reachable import reachable_files
 
@@ -125,7 +126,7 @@ def _unneeded(table: Table, cut: int, cache: ManifestCache) -> tuple[str, ...]:
         reads[phase]()
     bare = {_bare(path): path for path in listed}
     _refuse_shared_folder(table, [bare[path] for path in unneeded(bare, needed)])
-    since = int(table.properties.get(CREATED_PROPERTY, 0))
+    since = whole_number(table.properties, CREATED_PROPERTY, 0)
     old = {path: _owner(path) for path, ms in listed.items() if since <= ms < cut}
     orphaned = {*unneeded(old.values(), needed)}
     return tuple(sorted(path for path, owner in old.items() if owner in orphaned))

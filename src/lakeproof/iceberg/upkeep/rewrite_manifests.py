@@ -20,6 +20,7 @@ from lakeproof.iceberg.committing.produce import Producer
 from lakeproof.iceberg.committing.table_access import TableAccess
 from lakeproof.iceberg.committing.table_commits import go_through
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache, manifests_of
+from lakeproof.iceberg.tables.properties import whole_number
 
 
 class RewrittenManifests(NamedTuple):
@@ -65,7 +66,9 @@ def _is_clustered(table: Table, head: Snapshot, spec_id: int | None) -> bool:
     """Whether one manifest of the target size holds it all, so that nothing is to be gained."""
     there = [m for m in manifests_of(table.io, head) if m.content == ManifestContent.DATA]
     chosen = [m for m in there if spec_id in (None, m.partition_spec_id)]
-    return len(chosen) <= 1 and all(m.manifest_length <= int(table.properties.get(TARGET, 8 << 20)) for m in chosen)
+    return len(chosen) <= 1 and all(
+        m.manifest_length <= whole_number(table.properties, TARGET, 8 << 20) for m in chosen
+    )
 
 
 class _Clustering(TableAccess):
@@ -87,7 +90,7 @@ class _Clustering(TableAccess):
         return producer.replace_manifests(self.table, self.head, [*new, *kept], replaced=len(old))
 
     def _clustered(self, producer: Producer, manifests: list[ManifestFile]) -> list[ManifestFile]:
-        target = int(self.table.properties.get(TARGET, 8 << 20))
+        target = whole_number(self.table.properties, TARGET, 8 << 20)
         return _clustered(producer, manifests, target, {spec: self._places(spec) for spec in self.table.specs()})
 
     def _places(self, spec_id: int) -> list[int]:

@@ -9,14 +9,14 @@ from pyiceberg.io import FileIO
 from pyiceberg.table import StaticTable, Table
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.failures import translate_errors
+from lakeproof.iceberg.failures import reading_file, translate_errors
 
 
 def table_at(place: str) -> Table:
     """The table of a `*.metadata.json`, or of a folder with a `metadata` folder in it; to read, not to commit to."""
     path = Path(newest_metadata(place))
     location = str(path.resolve()) if path.exists() else place
-    with translate_errors(f"table {place}"):
+    with translate_errors(f"table {place}"), reading_file(location):
         return StaticTable.from_metadata(location)
 
 

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.committing.commit import Committed
+from lakeproof.iceberg.format_v3.row_ids import entries_of
 from lakeproof.iceberg.pyiceberg_names import Schema
+from lakeproof.iceberg.reading.manifest_cache import manifests_of
 from lakeproof.iceberg.tables.registering import register_table
 from lakeproof.iceberg.tables.tables import PartitionBy, create_table, drop_table, joined_name, name_parts
 from lakeproof.iceberg.upkeep.add_files import add_files
@@ -172,8 +174,8 @@ def _partitions(done: Committed) -> list[Any]:
     snapshot = None if done.snapshot_id is None else done.table.snapshot_by_id(done.snapshot_id)
     if snapshot is None:
         return []
-    manifests = [m for m in snapshot.manifests(done.table.io) if m.added_snapshot_id == snapshot.snapshot_id]
-    entries = (entry for manifest in manifests for entry in manifest.fetch_manifest_entry(done.table.io))
+    manifests = [m for m in manifests_of(done.table.io, snapshot) if m.added_snapshot_id == snapshot.snapshot_id]
+    entries = (entry for manifest in manifests for entry in entries_of(done.table.io, manifest))
     return [entry.data_file.partition for entry in entries if entry.snapshot_id == snapshot.snapshot_id]
 
 

@@ -23,6 +23,7 @@ from lakeproof.iceberg.committing.whole_file_commits import isolation_of, mode_o
 from lakeproof.iceberg.format_v3.metadata import require_kept
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.tables.branches import ref_of
+from lakeproof.iceberg.tables.properties import whole_number
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.names_in_force import names_mean
 from lakeproof.spark.row_level.delete import delete_effect
@@ -66,7 +67,7 @@ def note_rerun(engine: Engine, what: str, run: Run, conflict: Conflict) -> None:
 
 def reruns_left(table: Table, run: Run) -> bool:
     """Whether the command may run again, as the table says."""
-    return run.left(int(table.properties.get(MAX_RERUNS_PROPERTY, MAX_RERUNS)))
+    return run.left(whole_number(table.properties, MAX_RERUNS_PROPERTY, MAX_RERUNS))
 
 
 def _once(
