@@ -27,6 +27,7 @@ from commands import Compact, Insert, RowLevel
 from damage import damaged
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, clear_manifest_cache, read_manifest_list
+from pyiceberg.table.puffin import PuffinFile
 from pyiceberg.typedef import Record
 from rows_in_files import BY_P, SCHEMA, Scanned
 from version_three_tables import deletion_vector_file, version_three
@@ -129,6 +130,7 @@ def with_vector(table: Table) -> Table:
     file = plan(table).files["path"].to_pylist()[0]
     path = Path(table.location().removeprefix("file://")) / "data" / "vector.puffin"
     deletion_vector_file(path, {file: [1]})
+    blob = PuffinFile(path.read_bytes()).footer.blobs[0]
     vector = DataFile.from_args(
         _table_format_version=3,
         content=DataFileContent.POSITION_DELETES,
@@ -144,8 +146,8 @@ def with_vector(table: Table) -> Table:
         lower_bounds={},
         upper_bounds={},
         referenced_data_file=file,
-        content_offset=4,
-        content_size_in_bytes=path.stat().st_size - 4,
+        content_offset=blob.offset,
+        content_size_in_bytes=blob.length,
     )
     vector.spec_id = 0
     return version_three(table, [vector])

@@ -146,7 +146,7 @@ PLANTED = {
     "greedy expiry": Planted(
         "an expiry removes files that retained snapshots need",
         "sqlite",
-        {"insert": 5, "compact": 2, "expire": 2},
+        {"insert": 5, "compact": 4, "expire": 2},
         (("lakeproof.iceberg.upkeep.expire", "only_theirs", _all_of_theirs),),
     ),
     "blind swap": Planted(

@@ -56,7 +56,7 @@ def whole_number(properties: Mapping[str, str], name: str, default: int) -> int:
         return int(said)
     except ValueError:
         hint = "set it to a whole number, or unset it"
-        raise InvalidInput(f"the table's property {name} is {said[:40]!r}, which is no number", hint=hint) from None
+        raise InvalidInput(f"the table's property {name} is {said[:40]!r}, not a number", hint=hint) from None
 
 
 def check_properties(properties: Mapping[str, str], place: str) -> None:
