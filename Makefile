@@ -34,10 +34,10 @@ check: install ## the two-minute subset: lint, types, unit tests
 check-all: install ## also the peers (jars, servers) and the long concurrency runs; counts what was skipped
 	@$(BIN)/python tools/check.py lint types
 	-@$(PYTHON) tools/install.py $(VENV)-peers requirements-peers.lock  # a server of its own: its packages are not ours
-	LAKEPROOF_PROOFS=all LAKEPROOF_PROOF_PAIRS=200 LAKEPROOF_FORMS=60 LAKEPROOF_WHOLE=1 LAKEPROOF_JOBS_FILES=3000 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not spark and not peer" --ignore tests/simulation
+	LAKEPROOF_PROOFS=all LAKEPROOF_PROOF_PAIRS=200 LAKEPROOF_FORMS=60 LAKEPROOF_WHOLE=1 LAKEPROOF_JOBS_FILES=3000 LAKEPROOF_STREAM_HISTORIES=500 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not spark and not peer" --ignore tests/simulation
 	LAKEPROOF_SCHEDULES=10000 $(BIN)/python -m pytest -q -n 2 --dist load tests/simulation
 	LAKEPROOF_FAULT_MINUTES=5 LAKEPROOF_FAULT_SEED=$$(date +%s) $(BIN)/python -m pytest -q -rs -s tests/faults -m peer
-	LAKEPROOF_MEANING_STATEMENTS=2000 LAKEPROOF_MEANING_EXAMPLES=2000 LAKEPROOF_MEANING_PLANTED=100 LAKEPROOF_LINEAGE_STEPS=40 LAKEPROOF_LINEAGE_PLANTED=100 LAKEPROOF_KILLS=50 LAKEPROOF_CHANGES=200 \
+	LAKEPROOF_MEANING_STATEMENTS=2000 LAKEPROOF_MEANING_EXAMPLES=2000 LAKEPROOF_MEANING_PLANTED=100 LAKEPROOF_LINEAGE_STEPS=40 LAKEPROOF_LINEAGE_PLANTED=100 LAKEPROOF_KILLS=50 LAKEPROOF_CHANGES=200 LAKEPROOF_STREAM_KILLS=10 LAKEPROOF_STREAM_SECONDS=120 \
 	  $(BIN)/python -m pytest -q -rs -m "spark or peer" --ignore tests/faults
 	$(BIN)/python tools/spark_versions.py  # Spark's other versions, each in a folder of its own
 

@@ -87,6 +87,25 @@ planner. `count(*)`, `min` and `max` are answered from metadata where that is ce
 """
 
 PROPERTIES = """\
+## Streams
+
+`spark.readStream.table("t")` and `format("iceberg").load("namespace.t")` read, `writeStream.toTable("t")` and
+`format("iceberg").start("namespace.t")` write; [the page on streams](../how-to/stream.md) has an example.
+
+| option of a reader | |
+|---|---|
+| `stream-from-timestamp` | begin with the first snapshot at or after these epoch milliseconds; else with the oldest one |
+| `streaming-skip-overwrite-snapshots`, `streaming-skip-delete-snapshots` | pass over snapshots that overwrote or deleted rows; else the stream ends there |
+| `streaming-max-files-per-micro-batch`, `streaming-max-rows-per-micro-batch` | how much a batch holds: the file that reaches the rows is its last |
+
+| option of a writer | |
+|---|---|
+| `checkpointLocation`, `path` | where Spark keeps what the query has done; the table's name, for `start()` |
+| `fanout-enabled` | taken: several partitions are open at a time anyway |
+
+Refused with the reason: other options, the output mode `update`, `partitionBy`, continuous triggers, a schema of one's own,
+metadata tables, and a sink under `spark.wap.id`.
+
 ## Table properties
 
 | property | default | |

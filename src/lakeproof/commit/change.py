@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from lakeproof.filters import ALWAYS, Expression
-from lakeproof.format import DataFile, DeleteFile, RowMapping, Rows, Value
+from lakeproof.format import DataFile, DeleteFile, RowMapping, Rows, StreamBatch, Value
 
 
 class Command(StrEnum):
@@ -48,6 +48,7 @@ class TableChange(NamedTuple):
 
     The row fields are what the change read: `targets` are the rows it removes or rewrites, `kept` the rows of replaced
     files that stay as they are, `reads` rows that it read and does not write. `mapping` says where `kept` rows go.
+    `batch` is the batch of a stream that the change is: a branch takes it once.
     """
 
     command: Command
@@ -68,6 +69,7 @@ class TableChange(NamedTuple):
     kept: Rows = ()
     reads: Rows = ()
     mapping: RowMapping | None = None
+    batch: StreamBatch | None = None
 
     @property
     def rewrites(self) -> bool:

@@ -70,7 +70,8 @@ def drive(attempt: Attempt, calls: Calls, *, may_wait: Callable[[Attempt], bool]
         if before.phase is Phase.SWAP and not may_wait(attempt):
             attempt = attempt.after(Happened.OUT_OF_TIME)
             break
-    if swaps != 1 or attempt.phase is not Phase.COMMITTED:  # the files of the only try are the committed ones
+    only_try = swaps == 1 and attempt.phase is Phase.COMMITTED and before.phase is not Phase.VALIDATE
+    if not only_try:  # whose files are the committed ones
         leave(attempt, calls)
     return Ended(attempt, error)
 

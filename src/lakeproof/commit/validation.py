@@ -43,7 +43,7 @@ class Refuse(NamedTuple):
 
 @dataclass(frozen=True)
 class AlreadyCommitted:
-    """An earlier attempt of this very command did commit."""
+    """An earlier attempt of this very command did commit, or somebody else the very batch of a stream that it is."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def validate(
     shape: TableShape | None = None,
 ) -> Answer:
     """What to do with a change, given what its writer remembers of the window. Asked again on every attempt."""
-    if window.committed and policy.finds_own_commit:
+    if window.repeated or (window.committed and policy.finds_own_commit):
         return AlreadyCommitted()
     conflict = standing_conflict(change, window, checks, head, shape)
     if conflict is None:

@@ -15,14 +15,15 @@ from lakeproof.commit.checks import CHANGE_CHECKS, history_known
 from lakeproof.commit.conflict import Conflict
 from lakeproof.commit.policy import CheckList
 from lakeproof.commit.rows import RowMemory, Touched, followed, remembered
-from lakeproof.format import Snapshot, TableShape, TableState
+from lakeproof.format import Snapshot, StreamBatch, TableShape, TableState
 
 
 class CommitWindow(NamedTuple):
     """What is known of the unseen snapshots so far.
 
     `conflict` is one that nothing later can undo, `newest` one of the newest snapshot alone, `gone` the files that the
-    change removes and that are no longer there. `committed`: the change's own command id was seen.
+    change removes and that are no longer there. `committed`: the change's own command id was seen; `repeated`: so was
+    the batch of a stream that it is, whoever committed it.
     """
 
     conflict: Conflict | None = None
@@ -30,6 +31,7 @@ class CommitWindow(NamedTuple):
     gone: tuple[str, ...] = ()
     committed: bool = False
     rows: RowMemory | None = None
+    repeated: bool = False
 
 
 def open_window(
@@ -55,6 +57,8 @@ def follow(
     """The window after one more unseen snapshot; `by` is what it did to rows, where somebody knows that already."""
     if snapshot.command_id and snapshot.command_id == change.command_id:
         return window._replace(committed=True)
+    if has_batch(change.batch, snapshot.batch):
+        return window._replace(repeated=True)
     if window.conflict:
         return window
     for _, check in checks.snapshot:
@@ -73,7 +77,12 @@ def follow(
         rows = after
     removes = change.removed_data_files or change.removed_delete_files
     gone = _gone(change, window.gone, snapshot) if removes else window.gone
-    return CommitWindow(None, newest, gone, window.committed, rows)
+    return CommitWindow(None, newest, gone, window.committed, rows, window.repeated)
+
+
+def has_batch(wanted: StreamBatch | None, found: StreamBatch | None) -> bool:
+    """Whether a snapshot of this batch says that the wanted one is in the table: the same, or a later of its query."""
+    return wanted is not None and found is not None and found.comes_after(wanted)
 
 
 def followed_all(
@@ -87,6 +96,8 @@ def followed_all(
 ) -> CommitWindow:
     """The window over snapshots that are at hand, oldest first; `missing` is one of the window that is not."""
     start = with_hole(open_window(change, checks, shape, scanned), checks, missing)
+    if change.batch is not None and start.conflict is None:  # it may have been committed in the hole
+        start = start._replace(conflict=history_known(missing))
     return reduce(lambda window, snapshot: follow(change, window, snapshot, checks, shape), snapshots, start)
 
 
@@ -98,7 +109,7 @@ def with_hole(window: CommitWindow, checks: CheckList, missing: int | None) -> C
         return window
     kept = window.conflict if window.conflict and window.conflict.check in CHANGE_CHECKS else None
     rows = window.rows and RowMemory(window.rows.targets, reads=window.rows.reads)
-    return CommitWindow(kept, committed=window.committed, rows=rows)
+    return CommitWindow(kept, committed=window.committed, rows=rows, repeated=window.repeated)
 
 
 def lasting_conflict(window: CommitWindow, checks: CheckList) -> Conflict | None:

@@ -13,7 +13,7 @@ from lakeproof.format.metadata import (
 )
 from lakeproof.format.row_ids import FileRowIds, inherited, moves_by_row_ids, row_ids_of
 from lakeproof.format.rows import Move, RowMapping, Rows, RowSet, all_rows, images, moved, positions, row_set, rows_of
-from lakeproof.format.snapshots import Lineage, Operation, Snapshot, lineage
+from lakeproof.format.snapshots import Lineage, Operation, Snapshot, StreamBatch, lineage
 
 __all__ = [
     "Bounds",
@@ -32,6 +32,7 @@ __all__ = [
     "RowSet",
     "Rows",
     "Snapshot",
+    "StreamBatch",
     "TableShape",
     "TableState",
     "Value",

@@ -19,6 +19,17 @@ class Operation(StrEnum):
     REPLACE = "replace"
 
 
+class StreamBatch(NamedTuple):
+    """What one batch of a stream is known by: the query, whose id outlives a restart, and the number of the batch."""
+
+    query_id: str
+    epoch: int
+
+    def comes_after(self, other: StreamBatch) -> bool:
+        """Whether this is the other one or a later one of the same query, which commits its batches in their order."""
+        return self.query_id == other.query_id and self.epoch >= other.epoch
+
+
 class Snapshot(NamedTuple):
     """One commit, as seen by a writer that did not expect it."""
 
@@ -32,6 +43,7 @@ class Snapshot(NamedTuple):
     removed_delete_files: tuple[DeleteFile, ...] = ()
     mapping: RowMapping | None = None
     command_id: str = ""
+    batch: StreamBatch | None = None
 
     @property
     def adds_no_data(self) -> bool:

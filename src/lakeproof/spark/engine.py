@@ -13,6 +13,7 @@ from lakeproof.commit import Conflict, Policy
 from lakeproof.commit.policy_text import named_policy
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS, Expression
+from lakeproof.format import StreamBatch
 from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED, Committed, Hook, no_hook
 from lakeproof.iceberg.committing.table_commits import POLICY_PROPERTY
 from lakeproof.iceberg.committing.whole_file_commits import CommitOptions, append, overwrite_partitions, overwrite_where
@@ -24,7 +25,7 @@ from lakeproof.iceberg.tables.tables import find_table, load_table
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.reading.scan import Scan, Scans
 from lakeproof.spark.writing.leftovers import remove_folder, removed_if_refused
-from lakeproof.spark.writing.spark_write import write_rows
+from lakeproof.spark.writing.spark_write import WrittenFiles, write_rows
 
 
 @dataclass(frozen=True)
@@ -122,18 +123,32 @@ class Engine:
         """A scan that stands for any snapshot that is read with the current schema: what a condition says on it."""
         return self.scans.of(table, snapshot_id=None)
 
-    def write(self, table: Table, rows: DataFrame, mode: WriteMode, *, branch: str = "main") -> Committed:
-        """The rows as one snapshot on top of the branch, or no snapshot and no file."""
+    def write(
+        self, table: Table, rows: DataFrame, mode: WriteMode, *, branch: str = "main", batch: StreamBatch | None = None
+    ) -> Committed:
+        """The rows as one snapshot on top of the branch, or no snapshot and no file.
+
+        `batch`: of a stream; none is made where the branch has it, or where it appends nothing.
+        """
         on_phase = self.watch.on_phase
         table = at_branch(table, branch)
         require_kept(table)
         on_phase(SCANNED)
         written = write_rows(self.gateway, table, rows)
-        options = CommitOptions(on_phase=on_phase, summary=self.watch.summary)
+        options = CommitOptions(on_phase=on_phase, summary=self.watch.summary, batch=batch)
         with removed_if_refused(lambda: remove_folder(self.gateway, written.folder)):
             on_phase(FILES_WRITTEN)
-            if isinstance(mode, Overwrite):
-                return overwrite_where(table, mode.filter, written.files, options)
-            if isinstance(mode, OverwritePartitions):
-                return overwrite_partitions(table, written.files, options)
-            return append(table, written.files, options)
+            done = _committed(table, mode, written, options)
+        if done.snapshot_id is None:  # somebody else has committed the batch, or there is nothing to commit
+            remove_folder(self.gateway, written.folder)
+        return done
+
+
+def _committed(table: Table, mode: WriteMode, written: WrittenFiles, options: CommitOptions) -> Committed:
+    if isinstance(mode, Overwrite):
+        return overwrite_where(table, mode.filter, written.files, options)
+    if isinstance(mode, OverwritePartitions):
+        return overwrite_partitions(table, written.files, options)
+    if options.batch is not None and not written.files:
+        return Committed(table, None, 0)
+    return append(table, written.files, options)

@@ -37,6 +37,7 @@ from lakeproof.spark.row_level.scan_filters import filter_from_text
 from lakeproof.spark.statements.analysis import Arguments
 from lakeproof.spark.statements.dispatch import StatementRunner
 from lakeproof.spark.statements.names import qualified
+from lakeproof.spark.streams.source import TableSource
 from lakeproof.spark.writing.writable import Insertable, WritableTable, Write, WriteBuilder
 from lakeproof.sql import split
 
@@ -50,6 +51,8 @@ ANSWERING = {
     spark41.SUPPORTS_DYNAMIC_OVERWRITE: WriteBuilder,
     spark41.V1_WRITE: Write,
     spark41.INSERTABLE_RELATION: Insertable,
+    spark41.STREAM_SOURCE: TableSource,
+    spark41.SUPPORTS_TRIGGER_AVAILABLE_NOW: TableSource,
 }
 """Which classes answer for which interfaces of Spark's (the catalog hands on whatever it does not know)."""
 

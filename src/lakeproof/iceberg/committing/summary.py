@@ -13,10 +13,12 @@ from pyiceberg.table.snapshots import Operation, Snapshot, SnapshotSummaryCollec
 
 from lakeproof.commit import Command, Policy, TableChange
 from lakeproof.filters import worded
+from lakeproof.format import StreamBatch
 from lakeproof.iceberg.pyiceberg_private import CONTENT_SIZE, file_field
 from lakeproof.iceberg.tables.properties import whole_number
 
 COMMAND_ID, RETRIES = "lakeproof.command-id", "lakeproof.retries"
+QUERY_ID, EPOCH_ID = "spark.sql.streaming.queryId", "spark.sql.streaming.epochId"  # Iceberg's own words
 MADE_BY, CONFLICT_FILTER = "lakeproof.command", "lakeproof.conflict-filter"
 REPLACE_PARTITIONS = "replace-partitions"  # Iceberg's own word for a dynamic overwrite
 LONGEST_FILTER = 4_000
@@ -85,7 +87,15 @@ def record_of(change: TableChange, policy: Policy, reruns: int) -> dict[str, str
         "lakeproof.reruns": str(reruns) if reruns else "",
         REPLACE_PARTITIONS: "true" if change.command is Command.OVERWRITE_PARTITIONS else "",
     }
+    if change.batch is not None:
+        record |= {QUERY_ID: change.batch.query_id, EPOCH_ID: str(change.batch.epoch)}
     return {key: value for key, value in record.items() if value}
+
+
+def batch_in(said: Mapping[str, str]) -> StreamBatch | None:
+    """The batch of a stream that a snapshot says it is; `None`: it is none."""
+    query_id, epoch = said.get(QUERY_ID), said.get(EPOCH_ID, "")
+    return StreamBatch(query_id, int(epoch)) if query_id and epoch.isdigit() else None
 
 
 def _cut(text: str) -> str:

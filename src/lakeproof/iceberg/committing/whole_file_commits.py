@@ -12,7 +12,7 @@ from pyiceberg.table import Table
 from lakeproof.commit import Command, Isolation, Mode, RunAgain, TableChange
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS, Compare, Expression, IsNull, all_of, any_of, bound, columns_of, must_match_file
-from lakeproof.format import DataFile
+from lakeproof.format import DataFile, StreamBatch
 from lakeproof.iceberg.committing.commit import Committed, Hook, no_hook
 from lakeproof.iceberg.committing.physical import NewFiles
 from lakeproof.iceberg.committing.table_commits import commit_change
@@ -23,12 +23,14 @@ from lakeproof.iceberg.tables.branches import at_branch
 
 
 class CommitOptions(NamedTuple):
-    """What every commit may be told: its command id, branch, summary entries, and who watches its phases."""
+    """What every commit may be told: its command id, branch, summary entries, who watches its phases, and the batch of
+    a stream that it is (then no snapshot is made where the branch has it already)."""
 
     command_id: str = ""
     branch: str = "main"
     summary: Mapping[str, str] | None = None
     on_phase: Hook = no_hook
+    batch: StreamBatch | None = None
 
 
 DEFAULTS = CommitOptions()
@@ -118,6 +120,7 @@ def _commit(table: Table, change: TableChange, files: Sequence[IcebergFile], opt
         command_id=options.command_id or str(uuid.uuid4()),
         scan_snapshot=table.metadata.current_snapshot_id,
         scan_sequence_number=table.metadata.next_sequence_number() - 1,
+        batch=options.batch,
     )
     answer = commit_change(
         table,

@@ -13,6 +13,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot as IcebergSnapshot
 
 from lakeproof.commit.checks import Part
+from lakeproof.commit.window import has_batch
 from lakeproof.errors import PlacedError
 from lakeproof.filters import ALWAYS, Expression, columns_of, matches, may_match_file
 from lakeproof.format import (
@@ -24,13 +25,14 @@ from lakeproof.format import (
     Row,
     Rows,
     Snapshot,
+    StreamBatch,
     TableShape,
     lineage,
     row_set,
     rows_of,
 )
 from lakeproof.iceberg.committing.mappings import MAPPING_KEY, read_mapping
-from lakeproof.iceberg.committing.summary import COMMAND_ID
+from lakeproof.iceberg.committing.summary import COMMAND_ID, batch_in
 from lakeproof.iceberg.committing.values import bounds_of_columns, column_name, data_file_values, partition_values
 from lakeproof.iceberg.failures import reading_file, translate_errors
 from lakeproof.iceberg.reading.avro import read_header
@@ -85,6 +87,22 @@ def _content(table: Table, path: str) -> bytes:
         return stream.read()
 
 
+def branch_has_batch(table: Table, batch: StreamBatch) -> bool | None:
+    """Whether the branch's history holds the batch; `None`: snapshots that could tell were expired.
+
+    One of an earlier batch can tell: this one would stand after it.
+    """
+    head = table.metadata.current_snapshot_id
+    found = unseen_snapshots(table, scan_snapshot=None, head_snapshot=head)
+    snapshots = {each.snapshot_id: each for each in table.metadata.snapshots}
+    said = (snapshots[number].summary for number in found.unseen)
+    batches = [batch_in(each.additional_properties) for each in said if each is not None]
+    if any(has_batch(batch, each) for each in batches):
+        return True
+    earlier = any(each is not None and each.query_id == batch.query_id for each in batches)
+    return False if earlier or found.missing is None else None
+
+
 def load_window(
     table: Table,
     unseen: Sequence[int],
@@ -115,6 +133,7 @@ def load_snapshot(
         operation=Operation(found.summary.operation.value if found.summary else "overwrite"),
         parent_id=found.parent_snapshot_id,
         command_id=said.get(COMMAND_ID, ""),
+        batch=batch_in(said),
     )
     if not any(needs):
         return value

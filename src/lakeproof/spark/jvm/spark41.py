@@ -57,6 +57,9 @@ EXPLAIN_MODE = "org.apache.spark.sql.execution.ExplainMode"
 IN_MEMORY_RELATION = "org.apache.spark.sql.execution.columnar.InMemoryRelation"
 MANIFEST_FILE_COMMIT_PROTOCOL = "org.apache.spark.sql.execution.streaming.ManifestFileCommitProtocol"
 FILE_STREAM_SINK_LOG = "org.apache.spark.sql.execution.streaming.sinks.FileStreamSinkLog"
+STREAM_SOURCE = "org.apache.spark.sql.execution.streaming.Source"
+SERIALIZED_OFFSET = "org.apache.spark.sql.execution.streaming.runtime.SerializedOffset"
+STREAMING_EXECUTION_RELATION = "org.apache.spark.sql.execution.streaming.runtime.StreamingExecutionRelation"
 INSERTABLE_RELATION = "org.apache.spark.sql.sources.InsertableRelation"
 DATA_TYPE = "org.apache.spark.sql.types.DataType"
 DATA_TYPES = "org.apache.spark.sql.types.DataTypes"
@@ -109,6 +112,8 @@ CONNECTOR_EXPRESSIONS = f"{_CONNECTOR}expressions.Expressions"
 TRANSFORM = f"{_CONNECTOR}expressions.Transform"
 CUSTOM_METRIC = f"{_CONNECTOR}metric.CustomMetric"
 CUSTOM_TASK_METRIC = f"{_CONNECTOR}metric.CustomTaskMetric"
+READ_LIMIT = f"{_CONNECTOR}read.streaming.ReadLimit"
+SUPPORTS_TRIGGER_AVAILABLE_NOW = f"{_CONNECTOR}read.streaming.SupportsTriggerAvailableNow"
 SUPPORTS_DYNAMIC_OVERWRITE = f"{_CONNECTOR}write.SupportsDynamicOverwrite"
 SUPPORTS_OVERWRITE_V2 = f"{_CONNECTOR}write.SupportsOverwriteV2"
 V1_WRITE = f"{_CONNECTOR}write.V1Write"
@@ -134,6 +139,7 @@ CATALOG_TABLE_FIELDS = catalog_table_fields()
 CATALOG_PARTITION_FIELDS = ("spec", "storage", "parameters", "createTime", "lastAccessTime", "stats")
 ARGUMENTS = {(CATALOG_TABLE_PARTITION, "copy"): 6, (FILE_FORMAT_WRITER, "write"): 12, (STATIC_INVOKE, "copy"): 9}
 ARGUMENTS |= {(ALIAS, "copy"): 6, (HADOOP_FS_RELATION, "copy"): 7, (LOGICAL_RELATION, "copy"): 5}
+ARGUMENTS |= {(f"{STREAMING_EXECUTION_RELATION}$", "apply"): 2}
 """How many arguments these have, wherever Lakeproof makes or calls them: an unknown version is asked for it."""
 
 
@@ -166,6 +172,11 @@ WRITER_PROVIDER, WRITER_PROPERTIES, WRITER_OPTIONS = "provider", "properties", "
 WRITER_PARTITIONING, WRITER_CLUSTERING = "partitioning", "clustering"
 OLD_WRITER_OPTIONS, WRITER_SOURCE = "extraOptions", "source"  # of a DataFrameWriter, the first also of a reader
 WRITER_PARTITION_COLUMNS, WRITER_BUCKETS = "partitioningColumns", "numBuckets"
+STREAM_SCHEMA, OUTPUT_MODE = "userSpecifiedSchema", "outputMode"  # of a DataStreamReader, of a DataStreamWriter
+STREAM_CLUSTERING = "clusteringColumns"
+
+RUN_OF_THREAD = "spark.jobGroup.id"  # the local property by which the thread of a stream tells the run of its query
+QUERY_OF_THREAD = "sql.streaming.queryId"  # and its query
 
 ROW_INDEX = "_tmp_metadata_row_index"
 """The column that Spark's Parquet reader fills with the number of each row in its file."""

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.pyiceberg_names import Schema, Table
 from lakeproof.iceberg.reading.changes import RowsOfFile
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
@@ -92,11 +92,17 @@ def _groups(changes: Sequence[RowsOfFile]) -> list[FileGroup]:
 
 
 def changed_rows(
-    engine: Engine, table: Table, changes: Sequence[RowsOfFile], *hidden: Column, is_streaming: bool = False
+    engine: Engine,
+    table: Table,
+    changes: Sequence[RowsOfFile],
+    *hidden: Column,
+    schema: Schema | None = None,
+    is_streaming: bool = False,
 ) -> DataFrame:
-    """The rows of the changes under the table's own names and types, followed by these columns made of hidden ones."""
+    """The rows of the changes under the names and types of a schema (`None`: the table's own), followed by these
+    columns made of hidden ones."""
     _refuse_named_columns(table, changes)
-    columns = scan_columns(table.schema(), history_of(table))
+    columns = scan_columns(schema or table.schema(), history_of(table))
     source = engine.scans.source_of(table, None)
     index = ChangesFileIndex(engine.gateway, source, changes)
     read = [*(column.read for column in columns), spark.StructField(ROW_INDEX, spark.LongType(), True)]
