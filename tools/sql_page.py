@@ -4,12 +4,23 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
 from lakeproof.iceberg.format_v3.lineage import LAST_UPDATED, ROW_ID
 from lakeproof.iceberg.metadata_tables.metadata_tables import METADATA_TABLES, OF_A_SNAPSHOT
 from lakeproof.iceberg.tables.metadata_views import VIEWS
 from lakeproof.spark.procedures.all_procedures import PROCEDURES
 from lakeproof.spark.procedures.calling import Procedure
 from lakeproof.spark.reading.metadata_columns import METADATA_COLUMNS
+
+LIST = Path(__file__).resolve().parent.parent / "tests" / "iceberg_sql"
+sys.path.insert(0, str(LIST))
+
+from comparing import read_reasons  # noqa: E402  (the list of statements is beside its tests)
+from statement_list import read_chapters  # noqa: E402
 
 PATH = "docs/reference/sql.md"
 
@@ -28,16 +39,22 @@ A table is managed if it was created `using iceberg`, or with the option `addTab
 |---|---|
 | `create table [if not exists] t (…) using iceberg` | or `using parquet` or `using orc` with `options (addTableManagement 'true')`; also `partitioned by`, `tblproperties`, `location`, `comment` |
 | `create table t using iceberg as select …` | the table and its first snapshot, or neither |
+| `create or replace table t … [as select …]`, `replace table t …` | the same table anew, in one commit: its old snapshots stay readable by id, the new head has no parent; a query may read the table that it replaces |
+| `create table t like u` | columns, partitioning, order and properties of a managed table |
 | `drop table [if exists] t [purge]` | `purge` removes the files too |
 | `alter table t add column c int [default 7] [first or after d]` | new columns have their default in old rows (format version 3), else null |
 | `alter table t rename column c to d`, `drop column c` | by field id: old files need no rewrite |
-| `alter table t alter column c type bigint` | widening: int to bigint, float to double, more digits of a decimal; also `comment`, `first`, `after`, `drop not null` |
+| `alter table t alter column c type bigint` | widening: int to bigint, float to double, more digits of a decimal; also `comment`, `first`, `after`, `drop not null`; several columns with commas |
 | `alter table t alter column c set default 8`, `drop default` | of new rows alone (format version 3) |
+| `alter table t replace columns (…)` | new columns; what the old ones held is not theirs |
+| `alter table t write [locally] ordered by …`, `write distributed by partition`, `write unordered` | how new files are sorted, and how rows are spread over tasks |
+| `alter table t set identifier fields c`, `drop identifier fields c` | columns that are `not null` |
+| `alter table t set location '…'` | new files only |
 | `alter table t set tblproperties (…)`, `unset tblproperties (…)` | |
 | `alter table t rename to u` | |
 | `alter table t add partition field day(ts)` | also `drop` and `replace … with …`: new files only |
 | `alter table t create branch b`, `create tag g [as of version N] [retain 7 days]` | also `create or replace`, `replace` (what is not said stays), `if not exists`, `drop branch b`, `drop tag g`; of branches `with snapshot retention 2 snapshots 3 days` |
-| `describe [extended] t`, `show tables`, `show partitions t`, `show create table t`, `show columns in t`, `show tblproperties t` | |
+| `describe [extended] t`, `describe t c`, `show tables`, `show table extended like 't*'`, `show partitions t`, `show create table t`, `show columns in t`, `show tblproperties t`, `comment on table t is '…'`, `refresh table t` | |
 | `truncate table t` | a snapshot without rows |
 
 Partition transforms: `years(c)`, `months(c)`, `days(c)`, `hours(c)`, `bucket(n, c)`, `truncate(n, c)`, or a column
@@ -48,7 +65,7 @@ In format version 3 a column may have a default, in `create table` too: `c int d
 versions, of lists, maps and structs and of fields inside them, of NaN, and expressions such as `current_date()`.
 
 Refused with the reason: `clustered by … into … buckets`, generated columns and constraints, types that Iceberg lacks,
-`create or replace` (it would lose the history), files written as anything but Parquet or ORC.
+files written as anything but Parquet or ORC.
 
 ## Rows
 
@@ -59,7 +76,11 @@ Refused with the reason: `clustered by … into … buckets`, generated columns 
 | `insert overwrite table t …` | the whole table, or one partition with `partition (p = 'v')`, or those that are written if `spark.sql.sources.partitionOverwriteMode` is `dynamic` |
 | `update t set c = … where …` | any condition, subqueries too |
 | `delete from t where …` | where whole files match, only metadata changes |
-| `merge into t using s on … when matched … when not matched … when not matched by source …` | update, delete, insert, each with a condition; two source rows for one target row are an error |
+| `merge into t using s on … when matched … when not matched … when not matched by source …` | update, delete, insert, each with a condition; two source rows for one target row are an error; `merge with schema evolution` adds the columns that it writes first, as a change of its own |
+
+A writer of DataFrames may be told `option("branch", "b")`, `option("snapshot-property.NAME", "…")` and, where the table
+has `write.spark.accept-any-schema` set to true, `option("mergeSchema", "true")`; `format("iceberg").save("t")` is
+`saveAsTable("t")`. `writeTo("t").overwrite(condition)` replaces what matches, in whole files; what it writes may lie outside.
 
 How they write and what they promise is set on the table: `write.delete.mode`, `write.update.mode`, `write.merge.mode`
 (`copy-on-write`, the default, or `merge-on-read`), and `write.delete.isolation-level` and its siblings (`serializable`,
@@ -83,6 +104,8 @@ planner. `count(*)`, `min` and `max` are answered from metadata where that is ce
 | `select … from t timestamp as of '…'` | one table as it was |
 | `select … from t version as of N` | a snapshot by id, or a branch or tag by name in quotes |
 | `select … from t.branch_b`, `t.tag_g`, `t.snapshot_id_N`, `t.at_timestamp_N` | a branch, a tag, a snapshot, or the table as it was at epoch milliseconds |
+| `spark.read.option(name, value)` | `versionAsOf`, `timestampAsOf`, `branch`, `tag`, `snapshot-id`, `as-of-timestamp`; with `start-snapshot-id` and `end-snapshot-id` the rows appended between two snapshots |
+| `system.bucket(n, c)`, `truncate(n, c)`, `years(c)`, `months(c)`, `days(c)`, `hours(c)` | Iceberg's transforms as functions |
 | `explain select …` | Spark's plan, and of each managed scan: filter, inferred predicates, files and bytes kept |
 """
 
@@ -132,6 +155,44 @@ Beside Iceberg's counters, a snapshot's summary says which command made it: `lak
 """
 
 
+STATEMENTS = """\
+## Iceberg's own SQL, statement by statement
+
+What Apache Iceberg's pages show, as {count} runnable cases, each answered by Apache Iceberg 1.12 on Spark 4.1 and by
+Lakeproof: {counts}. *As there*: columns, types and rows are the same, or both refuse. *Besides*: Apache Iceberg refuses it.
+`{{snap:e:1}}` stands for the id of the first snapshot of `e`, and so on.
+"""
+_ANSWERS = {"equal": "as there", "beyond": "besides", "differs": "another answer", "refused": "refused", "raw": "fails"}
+
+
+def statements() -> list[str]:
+    """Every case of the list with its answer, and the reason where it is not Apache Iceberg's."""
+    standing = json.loads((LIST / "standing.json").read_text(encoding="utf-8"))
+    reasons = read_reasons()
+    counted = Counter(verdict for verdict, _ in standing.values())
+    counts = ", ".join(f"{counted[each]} {_ANSWERS[each]}" for each in _ANSWERS if counted[each])
+    lines = [STATEMENTS.format(count=len(standing), counts=counts)]
+    for chapter in read_chapters():
+        lines += [f"### {chapter.name.capitalize()}\n", "| statement | answer |", "|---|---|"]
+        for case in chapter.cases:
+            verdict, said = standing[str(case.number)]
+            why = reasons.get(case.number or 0, "") if verdict != "equal" else f"refused: {said}" if said else ""
+            answer = _ANSWERS[verdict] + (f": {why or said}" if why or said else "")
+            lines.append(f"| {_code(case.text)} | {_cell(answer)} |")
+        lines.append("")
+    return lines
+
+
+def _code(text: str) -> str:
+    """A statement in a cell of a table."""
+    text = text if len(text) <= 160 else f"{text[:157]}…"
+    return f"`` {_cell(text)} ``" if "`" in text else f"`{_cell(text)}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("](", "] (")  # which would be a link
+
+
 def page() -> tuple[str, str]:
     """The path of the page and its text."""
     views = ", ".join(f"`` `t${name}` ``" for name in VIEWS)
@@ -157,6 +218,7 @@ def page() -> tuple[str, str]:
         *(f"| `{name}({_arguments(one)})` | {_result(one)} |" for name, one in sorted(PROCEDURES.items())),
         "",
         PROPERTIES,
+        *statements(),
     ]
     return PATH, "\n".join(parts)
 

@@ -220,6 +220,14 @@ LAKEPROOF = Policy(
     aging_counts_added_files=True,
 )
 
+
+def without_mapping(policy: Policy) -> Policy:
+    """The policy for a rewrite that records no places: what others delete of its rows is a conflict."""
+    asked = ("history_known", "no_new_position_deletes_for_data_files", "missing_delete_paths")
+    lines = tuple(line._replace(always=asked) if line.commands == (Command.REWRITE,) else line for line in policy.lines)
+    return replace(policy, lines=lines, maps_rewrites=False, carries_deletes=False)
+
+
 POLICIES = {policy.name: policy for policy in (ICEBERG_SPARK, ICEBERG_SPARK_FIXED, PYICEBERG, LAKEPROOF)}
 
 

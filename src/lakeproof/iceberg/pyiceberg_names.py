@@ -7,6 +7,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, Snapshot, Summary
+from pyiceberg.table.sorting import SortField
 from pyiceberg.transforms import (
     BucketTransform,
     DayTransform,
@@ -73,6 +74,7 @@ __all__ = [
     "Record",
     "Schema",
     "Snapshot",
+    "SortField",
     "StringType",
     "StructType",
     "Summary",

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.lru import Recent
+from lakeproof.iceberg.tables.evolution import alter_properties
 from lakeproof.iceberg.tables.metadata_views import view
 from lakeproof.iceberg.tables.tables import (
     create_namespace,
@@ -35,6 +36,7 @@ from lakeproof.spark.jvm.spark_types import to_iceberg_schema
 from lakeproof.spark.jvm.versions import WantedTable, wanted_table
 from lakeproof.spark.names_in_force import Names, names_in_force
 from lakeproof.spark.reading.asked_columns import TableWithMetadataColumns
+from lakeproof.spark.reading.functions import NAMES, SYSTEM
 from lakeproof.spark.reading.metadata_rows import metadata_rows
 from lakeproof.spark.reading.scan import described_table
 from lakeproof.spark.statements.names import UNIQUE, NamedMetadata, named_metadata, names_a_version, qualified, spelled
@@ -235,10 +237,19 @@ class SessionCatalog(JavaProxy):
 
     @from_java
     def alterTable(self, identifier: Any, changes: Any) -> Any:
-        """Spark's own tables only: ours are altered by the statement's text."""
-        if self.engine.find(self._name(identifier)) is None:
+        """Properties change (COMMENT ON TABLE comes this way); the rest is altered by the statement's text."""
+        table = self.engine.find(self._name(identifier))
+        if table is None:
             return self.delegate.alterTable(identifier, changes)
-        raise InvalidInput("a managed table cannot be altered this way", hint="use lake.sql with ALTER TABLE")
+        for change in changes:
+            kind = change.getClass().getSimpleName()
+            if kind == "SetProperty":
+                alter_properties(table, {change.property(): change.value()})
+            elif kind == "RemoveProperty":
+                alter_properties(table, remove=[change.property()])
+            else:
+                raise InvalidInput("a managed table cannot be altered this way", hint="use lake.sql with ALTER TABLE")
+        return WritableTable(self.engine, self.engine.load(self._name(identifier)))
 
     @from_java
     def renameTable(self, identifier: Any, new: Any) -> None:
@@ -263,6 +274,22 @@ class SessionCatalog(JavaProxy):
         return bool(self.delegate.namespaceExists(namespace)) or ".".join(namespace) in list_namespaces(
             self.engine.catalog
         )
+
+    @from_java
+    def functionExists(self, identifier: Any) -> bool:
+        """Iceberg's functions are in the namespace `system`, whichever is the current one."""
+        ours = list(identifier.namespace()) == [SYSTEM] and str(identifier.name()).lower() in NAMES
+        return ours or bool(self.delegate.functionExists(identifier))
+
+    @from_java
+    def loadNamespaceMetadata(self, namespace: Any) -> Any:
+        """What Spark knows of a namespace, and the folder in which its managed tables lie."""
+        known = dict(self.delegate.loadNamespaceMetadata(namespace))
+        name, warehouse = ".".join(namespace), self.engine.catalog.properties.get("warehouse")
+        if warehouse is not None and name in list_namespaces(self.engine.catalog):
+            known["location"] = f"{warehouse.rstrip('/')}/{name}"
+        told = {key: value for key, value in known.items() if (key, value) != ("comment", "")}
+        return self.gateway.built(json.dumps(told), self.gateway.class_of("java.util.HashMap"))
 
     @from_java
     def createNamespace(self, namespace: Any, properties: Any) -> None:

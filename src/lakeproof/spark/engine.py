@@ -54,9 +54,10 @@ class AppendRows:
 
 @dataclass(frozen=True)
 class Overwrite:
-    """Rows that match the filter are replaced; it must select whole files."""
+    """Rows that match the filter are replaced; it must select whole files. New rows lie inside, or may be any."""
 
     filter: Expression = ALWAYS
+    may_add_others: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,8 @@ class Engine:
 
 def _committed(table: Table, mode: WriteMode, written: WrittenFiles, options: CommitOptions) -> Committed:
     if isinstance(mode, Overwrite):
-        return overwrite_where(table, mode.filter, written.files, options)
+        others = mode.may_add_others
+        return overwrite_where(table, mode.filter, written.files, options, may_add_others=others)
     if isinstance(mode, OverwritePartitions):
         return overwrite_partitions(table, written.files, options)
     if options.batch is not None and not written.files:

@@ -16,22 +16,31 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
+from pyspark.sql import functions as F
 
 from lakeproof.errors import InvalidInput
-from lakeproof.spark.engine import AppendRows, Engine, Overwrite, OverwritePartitions
+from lakeproof.iceberg.committing.whole_file_commits import PartialFiles
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.tables.evolution import merge_schema
+from lakeproof.spark.engine import AppendRows, Engine, Overwrite, OverwritePartitions, WriteMode
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.spark41 import DataFrameWriterV2, MergeIntoWriter, SQLStringFormatter
+from lakeproof.spark.jvm.spark_types import to_iceberg_schema
+from lakeproof.spark.reading.cached_frames import follow_tables
 from lakeproof.spark.statements.dispatch import StatementRunner
 from lakeproof.spark.statements.names import managed, spark_has, under_its_name
 from lakeproof.spark.statements.new_tables import create_by_writer, save_by_writer
-from lakeproof.spark.statements.options import reader_options, refuse_write_options, scan_with
+from lakeproof.spark.statements.options import WriteOptions, reader_options, rows_with, write_options
 from lakeproof.spark.streams.plain_spark import install_streams
 
 _runners: list[StatementRunner] = []
 _original_sql: Callable[..., DataFrame] = SparkSession.sql
 _original_save: Callable[..., None] = DataFrameWriter.saveAsTable
 _original_insert: Callable[..., None] = DataFrameWriter.insertInto
+_original_write_format: Callable[..., Any] = DataFrameWriter.format
+_original_save_path: Callable[..., None] = DataFrameWriter.save
 _original_init: Callable[..., None] = DataFrameWriterV2.__init__
+_original_overwrite: Callable[..., None] = DataFrameWriterV2.overwrite
 _original_partitions: Callable[..., None] = DataFrameWriterV2.overwritePartitions
 _original_create: Callable[..., None] = DataFrameWriterV2.create
 _original_replace: Callable[..., None] = DataFrameWriterV2.replace
@@ -71,10 +80,12 @@ def _install() -> None:
     SparkSession.sql = _sql
     DataFrameWriter.saveAsTable = _save_as_table
     DataFrameWriter.insertInto = _insert_into
+    DataFrameWriter.format = _write_format
+    DataFrameWriter.save = _save
     DataFrameWriterV2.__init__ = _init_writer
     DataFrameWriterV2.overwritePartitions = _overwrite_partitions
-    DataFrameWriterV2.append = _with_own_errors(DataFrameWriterV2.append)
-    DataFrameWriterV2.overwrite = _with_own_errors(DataFrameWriterV2.overwrite)
+    DataFrameWriterV2.append = _with_own_errors(DataFrameWriterV2.append, merges=True)
+    DataFrameWriterV2.overwrite = _overwrite
     DataFrameWriterV2.create = _create
     DataFrameWriterV2.replace = _replace
     DataFrameWriterV2.createOrReplace = _create_or_replace
@@ -123,7 +134,7 @@ def _read_table(self: Any, tableName: str) -> DataFrame:
     table = managed(runner.engine, tableName) if runner is not None and options else None
     if runner is None or table is None:
         return _original_table(self, tableName)
-    return under_its_name(runner.engine, table, scan_with(runner.engine, table, options).rows)
+    return under_its_name(runner.engine, table, rows_with(runner.engine, table, options))
 
 
 @functools.wraps(_original_format)
@@ -143,8 +154,8 @@ def _load(self: Any, path: Any = None, format: str | None = None, schema: Any = 
     return self.options(**options).table(path)
 
 
-def _with_own_errors(method: Callable[..., None]) -> Callable[..., None]:
-    """The method of a writer, whose errors of ours come out as themselves."""
+def _with_own_errors(method: Callable[..., None], *, merges: bool = False) -> Callable[..., None]:
+    """The method of a writer, whose errors of ours come out as themselves; `merges`: it may be told mergeSchema."""
 
     @functools.wraps(method)
     def called(self: Any, *arguments: Any) -> None:
@@ -152,42 +163,59 @@ def _with_own_errors(method: Callable[..., None]) -> Callable[..., None]:
         if runner is None:
             return method(self, *arguments)
         with own_errors(runner):
+            table = managed(runner.engine, self._lakeproof_table) if merges else None
+            if table is not None:
+                _prepared(runner, self, table)
             return method(self, *arguments)
 
     return called
 
 
+@functools.wraps(_original_overwrite)
+def _overwrite(self: Any, condition: Any) -> None:
+    """Files that match are replaced whole; where some match in part, the rows are, as a MERGE that matches nothing."""
+    try:
+        return _with_own_errors(_original_overwrite, merges=True)(self, condition)
+    except PartialFiles:
+        runner = runner_of(spark41.session_of(self))
+        table = None if runner is None else managed(runner.engine, self._lakeproof_table)
+        assert runner is not None
+        assert table is not None
+    with own_errors(runner):
+        said = _prepared(runner, self, table)[1]
+        name = self._lakeproof_table if said.branch == "main" else f"{self._lakeproof_table}.`branch_{said.branch}`"
+        merge = spark41.frame_of(self).mergeInto(name, F.lit(False)).whenNotMatched().insertAll()
+        others = merge.whenNotMatchedBySource(condition)
+        command = spark41.java_writer(others.delete()).mergeCommand()
+        StatementRunner(said.on(runner.engine, table)[0], runner.spark_sql).merge(command)
+    return None
+
+
 @functools.wraps(_original_create)
 def _create(self: Any) -> None:
-    runner = runner_of(spark41.session_of(self))
-    if runner is not None:
-        with own_errors(runner):
-            rows, writer = spark41.frame_of(self), spark41.java_writer(self)
-            if create_by_writer(runner.engine, self._lakeproof_table, rows, writer):
-                return None
-    return _with_own_errors(_original_create)(self)
+    return _made(self, _original_create)
 
 
 @functools.wraps(_original_replace)
 def _replace(self: Any) -> None:
-    _refuse_replacing(self)
-    return _original_replace(self)
+    return _made(self, _original_replace, replaces=True, must_exist=True)
 
 
 @functools.wraps(_original_create_or_replace)
 def _create_or_replace(self: Any) -> None:
-    _refuse_replacing(self)
-    return _original_create_or_replace(self)
+    return _made(self, _original_create_or_replace, replaces=True)
 
 
-def _refuse_replacing(writer: Any) -> None:
-    runner = runner_of(spark41.session_of(writer))
-    if runner is not None and managed(runner.engine, writer._lakeproof_table) is not None:
-        raise InvalidInput(
-            "replacing a managed table would lose its history",
-            place=f"table {writer._lakeproof_table}",
-            hint="use overwrite(lit(True)) or INSERT OVERWRITE, or drop the table first",
-        )
+def _made(self: Any, original: Callable[..., None], **how: bool) -> None:
+    """The table that a `DataFrameWriterV2` describes; one of somebody else's is Spark's business."""
+    runner = runner_of(spark41.session_of(self))
+    if runner is not None:
+        with own_errors(runner):
+            rows, writer = spark41.frame_of(self), spark41.java_writer(self)
+            if create_by_writer(runner.engine, self._lakeproof_table, rows, writer, **how):
+                follow_tables(runner.engine)
+                return None
+    return _with_own_errors(original)(self)
 
 
 @functools.wraps(_original_save)
@@ -202,11 +230,28 @@ def _save_as_table(self: Any, name: str, format: Any = None, mode: Any = None, *
     chosen = str(spark41.java_writer(self).curmode().toString())
     if chosen == "ErrorIfExists":
         raise InvalidInput(f"there is already a table `{name}`", hint="say mode('append') or mode('overwrite')")
-    refuse_write_options(table, reader_options(runner.engine.gateway, spark41.java_writer(self)))
-    with own_errors(runner):
-        if chosen != "Ignore":
-            runner.engine.write(table, spark41.frame_of(self), AppendRows() if chosen == "Append" else Overwrite())
+    if chosen != "Ignore":
+        _write(runner, self, table, AppendRows() if chosen == "Append" else Overwrite())
     return None
+
+
+def _write(runner: StatementRunner, writer: Any, table: Table, mode: WriteMode) -> None:
+    """The writer's rows, as its options say."""
+    rows = spark41.frame_of(writer)
+    with own_errors(runner):
+        table, said = _prepared(runner, writer, table)
+        engine, table = said.on(runner.engine, table)
+        engine.write(table, rows, mode)
+    follow_tables(runner.engine)
+
+
+def _prepared(runner: StatementRunner, writer: Any, table: Table) -> tuple[Table, WriteOptions]:
+    """What the writer's options say; with mergeSchema the table has the columns of the rows before."""
+    said = write_options(table, reader_options(runner.engine.gateway, spark41.java_writer(writer)))
+    if said.merge_schema:
+        schema = to_iceberg_schema(spark41.frame_of(writer).schema)
+        table = merge_schema(runner.engine.load(".".join(table.name())), schema)
+    return table, said
 
 
 def _save_new(
@@ -223,18 +268,35 @@ def _save_new(
     return _original_save(writer, name, kind, mode, by)
 
 
+@functools.wraps(_original_write_format)
+def _write_format(self: Any, source: str) -> Any:
+    self._lakeproof_format = source
+    return _original_write_format(self, source)
+
+
+@functools.wraps(_original_save_path)
+def _save(self: Any, path: Any = None, format: Any = None, mode: Any = None, *rest: Any, **options: Any) -> None:
+    """`format("iceberg").save("namespace.table")` is `saveAsTable("namespace.table")`."""
+    source = str(format or getattr(self, "_lakeproof_format", ""))
+    if runner_of(spark41.session_of(self)) is None or source.lower() != "iceberg":
+        return _original_save_path(self, path, format, mode, *rest, **options)
+    if not isinstance(path, str) or "/" in path:
+        raise InvalidInput("a managed table is written by its name alone", hint='save("namespace.table")')
+    return _save_as_table(self, path, source, mode, *rest, **options)
+
+
 @functools.wraps(_original_insert)
 def _insert_into(self: Any, tableName: str, overwrite: bool | None = None) -> None:
     runner = runner_of(spark41.session_of(self))
     table = None if runner is None else managed(runner.engine, tableName)
     if runner is None or table is None:
         return _original_insert(self, tableName, overwrite)
-    refuse_write_options(table, reader_options(runner.engine.gateway, spark41.java_writer(self)))
     if overwrite is not None:
         self.mode("overwrite" if overwrite else "append")
     chosen = str(spark41.java_writer(self).curmode().toString())
     with own_errors(runner):
-        runner.insert_into(tableName, spark41.frame_of(self), overwrite=chosen == "Overwrite")
+        _, said = _prepared(runner, self, table)
+        runner.insert_into(tableName, spark41.frame_of(self), overwrite=chosen == "Overwrite", options=said)
     return None
 
 
@@ -250,9 +312,7 @@ def _overwrite_partitions(self: Any) -> None:
     table = None if runner is None else managed(runner.engine, self._lakeproof_table)
     if runner is None or table is None:
         return _original_partitions(self)
-    refuse_write_options(table, reader_options(runner.engine.gateway, spark41.java_writer(self)))
-    with own_errors(runner):
-        runner.engine.write(table, spark41.frame_of(self), OverwritePartitions())
+    _write(runner, self, table, OverwritePartitions())
     return None
 
 

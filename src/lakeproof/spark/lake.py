@@ -21,7 +21,7 @@ from lakeproof.iceberg.reading.planning import plan as planned
 from lakeproof.iceberg.tables.catalogs import DEFAULT_URI, DEFAULT_WAREHOUSE, open_catalog
 from lakeproof.iceberg.tables.metadata_views import view
 from lakeproof.spark.catalog import install_catalog
-from lakeproof.spark.engine import AppendRows, Engine, Overwrite, OverwritePartitions, WriteMode
+from lakeproof.spark.engine import AppendRows, CommitWatch, Engine, Overwrite, OverwritePartitions, WriteMode
 from lakeproof.spark.hooks import hook, runner_of, spark_sql, unhook
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.failures import translate_spark_errors
@@ -33,6 +33,7 @@ from lakeproof.spark.reading.asked_columns import NamedMetadataColumn, TableWith
 from lakeproof.spark.reading.catalyst import Translation
 from lakeproof.spark.reading.explaining import ManagedScan, scans_of
 from lakeproof.spark.reading.file_index import ManagedFileIndex
+from lakeproof.spark.reading.functions import register_functions
 from lakeproof.spark.row_level.scan_filters import filter_from_text
 from lakeproof.spark.statements.analysis import Arguments
 from lakeproof.spark.statements.dispatch import StatementRunner
@@ -72,8 +73,14 @@ def connect(
     gateway = Gateway(made_ready(session))
     refuse_missing([*_missing_of_spark(gateway), *pyiceberg_private.find_missing()])
     _know_provider(gateway)
+    register_functions(gateway)
     quiet_local_files(gateway)
-    lake = Lake(StatementRunner(Engine(gateway, opened), spark_sql(session)))
+    told = {
+        "spark.app.id": session.sparkContext.applicationId,
+        "engine-name": "spark",
+        "engine-version": session.version,
+    }
+    lake = Lake(StatementRunner(Engine(gateway, opened, CommitWatch(summary=told)), spark_sql(session)))
     lake.reconnect()
     return lake
 

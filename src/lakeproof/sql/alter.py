@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from lakeproof.sql.create import column, default_text, type_text
+from collections.abc import Callable
+from typing import TypeVar
+
+from lakeproof.sql.create import column, default_text, parse_columns, type_text
 from lakeproof.sql.cursor import Cursor
 from lakeproof.sql.statements import (
     AddColumnClause,
@@ -14,13 +17,20 @@ from lakeproof.sql.statements import (
     DropColumnClause,
     DropPartitionField,
     DropRef,
+    IdentifierFields,
     Other,
     RenameColumnClause,
     RenameTable,
+    ReplaceColumns,
+    SetLocation,
     SetProperties,
+    SortBy,
     Statement,
     UnsetProperties,
+    WriteOrder,
 )
+
+T = TypeVar("T")
 
 
 def parse_alter(cursor: Cursor) -> Statement:
@@ -52,7 +62,15 @@ def _changes(cursor: Cursor) -> tuple[Change, ...]:
         return (UnsetProperties(_names(cursor)),)
     if cursor.accept("alter") or cursor.accept("change"):
         cursor.accept("column")
-        return (_alter_column(cursor),)
+        return _separated(cursor, _alter_column)
+    if cursor.accept("set", "location"):
+        return (SetLocation(cursor.string()),)
+    if cursor.accept("set", "identifier", "fields"):
+        return (IdentifierFields(_names(cursor)),)
+    if cursor.accept("write"):
+        return (_write_order(cursor),)
+    if cursor.accept("replace", "columns"):
+        return (ReplaceColumns(parse_columns(cursor)),)
     if cursor.accept("replace", "partition", "field"):
         old = cursor.partition_field()
         cursor.expect("with")
@@ -61,6 +79,60 @@ def _changes(cursor: Cursor) -> tuple[Change, ...]:
             new = new._replace(name=cursor.word())
         return (DropPartitionField(old), AddPartitionField(new))
     return _refs(cursor)
+
+
+def _separated(cursor: Cursor, read: Callable[[Cursor], T]) -> tuple[T, ...]:
+    found = [read(cursor)]
+    while cursor.accept_mark(","):
+        found.append(read(cursor))
+    return tuple(found)
+
+
+def _write_order(cursor: Cursor) -> WriteOrder:
+    """`[DISTRIBUTED BY PARTITION] [[LOCALLY] ORDERED BY … | UNORDERED]`, in either order."""
+    distribution: str | None = None
+    order: tuple[SortBy, ...] = ()
+    said = False
+    while not cursor.done:
+        if cursor.accept("distributed", "by", "partition"):
+            distribution = "hash"
+        elif cursor.accept("unordered"):
+            order = ()
+        elif cursor.accept("locally", "ordered", "by"):
+            order = sort_order(cursor)
+        elif cursor.accept("ordered", "by"):
+            order, distribution = sort_order(cursor), distribution or "range"
+        else:
+            cursor.fail("expected DISTRIBUTED BY PARTITION, ORDERED BY, LOCALLY ORDERED BY or UNORDERED")
+        said = True
+    if not said:
+        cursor.fail("expected DISTRIBUTED BY PARTITION, ORDERED BY, LOCALLY ORDERED BY or UNORDERED")
+    return WriteOrder(order, distribution)
+
+
+def parse_sort_order(text: str) -> tuple[SortBy, ...]:
+    """A sort order by itself: `id DESC NULLS LAST, bucket(4, name)`."""
+    cursor = Cursor(text)
+    found = sort_order(cursor)
+    cursor.expect_end()
+    return found
+
+
+def sort_order(cursor: Cursor) -> tuple[SortBy, ...]:
+    """Columns or transforms, each with ASC or DESC and NULLS FIRST or LAST."""
+    closed = cursor.accept_mark("(")
+    found = _separated(cursor, _sort_by)
+    if closed:
+        cursor.expect_mark(")")
+    return found
+
+
+def _sort_by(cursor: Cursor) -> SortBy:
+    field = cursor.partition_field()
+    descending = not cursor.accept("asc") and cursor.accept("desc")
+    first = cursor.accept("nulls", "first")
+    last = not first and cursor.accept("nulls", "last")
+    return SortBy(field, descending, nulls_first=first or (not last and not descending))
 
 
 def _refs(cursor: Cursor) -> tuple[Change, ...]:
@@ -112,9 +184,11 @@ def _drop(cursor: Cursor) -> tuple[Change, ...]:
         if cursor.accept(kind):
             if_exists = cursor.accept("if", "exists")
             return (DropRef(kind, cursor.word(), if_exists),)
+    if cursor.accept("identifier", "fields"):
+        return (IdentifierFields(_names(cursor), dropped=True),)
     if cursor.accept("columns") or cursor.accept("column"):
-        cursor.accept("if", "exists")
-        return tuple(DropColumnClause(name) for name in _names(cursor))
+        if_exists = cursor.accept("if", "exists")
+        return tuple(DropColumnClause(name, if_exists) for name in _names(cursor))
     return ()
 
 

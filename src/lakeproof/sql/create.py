@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from lakeproof.sql.cursor import Cursor
-from lakeproof.sql.statements import ColumnDefinition, CreateTable, Other, PartitionTransform, Statement
+from lakeproof.sql.statements import ColumnDefinition, CreateLike, CreateTable, Other, PartitionTransform, Statement
 
 
 def parse_create(cursor: Cursor) -> Statement:
     """CREATE [OR REPLACE] TABLE …; CREATE of anything else is Spark's."""
-    replace = cursor.accept("create", "or", "replace") or cursor.accept("replace")
+    must_exist = cursor.accept("replace")
+    replace = must_exist or cursor.accept("create", "or", "replace")
     if not replace:
         cursor.expect("create")
     if not cursor.accept("table"):
         return Other(cursor.text)
     if_not_exists = cursor.accept("if", "not", "exists")
-    made = CreateTable(cursor.name(), cursor.text, if_not_exists=if_not_exists, replace=replace)
+    made = CreateTable(cursor.name(), cursor.text, if_not_exists=if_not_exists, replace=replace, must_exist=must_exist)
     if cursor.accept("like"):
-        return Other(cursor.text)
+        return _like(cursor, made)
     if cursor.peek().value == "(":
         made = made._replace(columns=parse_columns(cursor))
     while not cursor.done:
@@ -27,6 +28,20 @@ def parse_create(cursor: Cursor) -> Statement:
         if cursor.at == before:
             cursor.fail("did not expect this in CREATE TABLE")
     return made
+
+
+def _like(cursor: Cursor, made: CreateTable) -> Statement:
+    found = CreateLike(made.table, cursor.name(), cursor.text, if_not_exists=made.if_not_exists)
+    while not cursor.done:
+        if cursor.accept("using"):
+            found = found._replace(provider=cursor.name())
+        elif cursor.accept("tblproperties"):
+            found = found._replace(properties=cursor.properties())
+        elif cursor.accept("location"):
+            found = found._replace(location=cursor.string())
+        else:
+            return Other(cursor.text)
+    return Other(cursor.text) if made.replace else found
 
 
 def _clause(cursor: Cursor, made: CreateTable) -> CreateTable:

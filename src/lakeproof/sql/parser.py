@@ -23,8 +23,10 @@ from lakeproof.sql.statements import (
     Other,
     ProcedureCall,
     QueryStatement,
+    Refresh,
     RowLevel,
     Show,
+    ShowExtended,
     Statement,
     Truncate,
 )
@@ -158,8 +160,10 @@ def _describe(cursor: Cursor) -> Statement:
         return Other(cursor.text)
     cursor.accept("table")
     extended = cursor.accept("extended") or cursor.accept("formatted")
-    table = cursor.name()
-    return Describe(table, cursor.text, extended) if cursor.done else Other(cursor.text)
+    described = Describe(cursor.name(), cursor.text, extended)
+    if cursor.peek().kind in ("word", "quoted") and not cursor.peek().is_word("partition"):
+        described = described._replace(column=cursor.name())
+    return described if cursor.done else Other(cursor.text)
 
 
 def _show(cursor: Cursor) -> Statement:
@@ -171,8 +175,16 @@ def _show(cursor: Cursor) -> Statement:
         table = cursor.name()
         return Show("partitions", cursor.text, table) if cursor.done else Other(cursor.text)
     if cursor.accept("tblproperties"):
-        table = cursor.name()
-        return Show("tblproperties", cursor.text, table) if cursor.done else Other(cursor.text)
+        shown = Show("tblproperties", cursor.text, cursor.name())
+        if cursor.accept_mark("("):
+            shown = shown._replace(name=cursor.string() if cursor.peek().kind == "string" else cursor.name())
+            cursor.expect_mark(")")
+        return shown if cursor.done else Other(cursor.text)
+    if cursor.accept("table", "extended"):
+        namespace = cursor.name() if cursor.accept("in") or cursor.accept("from") else ""
+        cursor.accept("like")
+        pattern = cursor.string() if cursor.peek().kind == "string" else ""
+        return ShowExtended(pattern, cursor.text, namespace) if pattern and cursor.done else Other(cursor.text)
     if cursor.accept("columns", "in") or cursor.accept("columns", "from"):
         table = cursor.name()
         return Show("columns", cursor.text, table) if cursor.done else Other(cursor.text)
@@ -213,6 +225,13 @@ def _several(cursor: Cursor) -> tuple[Literal, ...]:
     return tuple(found)
 
 
+def _refresh(cursor: Cursor) -> Statement:
+    if not cursor.accept("refresh", "table"):
+        return Other(cursor.text)
+    table = cursor.name()
+    return Refresh(table, cursor.text) if cursor.done else Other(cursor.text)
+
+
 def _explain(cursor: Cursor) -> Statement:
     cursor.expect("explain")
     mode = cursor.take().value.lower() if cursor.peek().is_word(*_MODES) else "simple"
@@ -236,6 +255,7 @@ _READERS: dict[str, Callable[[Cursor], Statement]] = {
     "desc": _describe,
     "show": _show,
     "call": _call,
+    "refresh": _refresh,
     "explain": _explain,
     "execute": _execute,
 }

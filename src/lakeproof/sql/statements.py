@@ -39,8 +39,21 @@ class CreateTable(NamedTuple):
     comment: str | None = None
     if_not_exists: bool = False
     replace: bool = False
+    must_exist: bool = False
     query: str | None = None
     clauses: tuple[str, ...] = ()
+
+
+class CreateLike(NamedTuple):
+    """CREATE TABLE … LIKE another: its columns, partitioning and order, none of its rows."""
+
+    table: str
+    source: str
+    text: str
+    provider: str = ""
+    properties: tuple[tuple[str, str], ...] = ()
+    location: str | None = None
+    if_not_exists: bool = False
 
 
 class Insert(NamedTuple):
@@ -96,6 +109,13 @@ class DropColumnClause(NamedTuple):
     """A column is gone."""
 
     name: str
+    if_exists: bool = False
+
+
+class ReplaceColumns(NamedTuple):
+    """All columns are gone, and these are there instead; what the old ones held is not theirs."""
+
+    columns: tuple[ColumnDefinition, ...]
 
 
 class AlterColumn(NamedTuple):
@@ -121,6 +141,34 @@ class UnsetProperties(NamedTuple):
     """Table properties are removed."""
 
     names: tuple[str, ...]
+
+
+class SortBy(NamedTuple):
+    """One column, or a transform of one, that rows are sorted by."""
+
+    field: PartitionTransform
+    descending: bool = False
+    nulls_first: bool = True
+
+
+class WriteOrder(NamedTuple):
+    """How rows are sorted and distributed when they are written; `distribution` `None`: as the order wants it."""
+
+    order: tuple[SortBy, ...] = ()
+    distribution: str | None = None
+
+
+class IdentifierFields(NamedTuple):
+    """These columns tell a row from all others, or no longer do."""
+
+    names: tuple[str, ...]
+    dropped: bool = False
+
+
+class SetLocation(NamedTuple):
+    """New files are written there."""
+
+    location: str
 
 
 class RenameTable(NamedTuple):
@@ -173,6 +221,10 @@ Change = (
     | DropPartitionField
     | CreateRef
     | DropRef
+    | ReplaceColumns
+    | WriteOrder
+    | IdentifierFields
+    | SetLocation
 )
 
 
@@ -201,19 +253,36 @@ class Truncate(NamedTuple):
 
 
 class Describe(NamedTuple):
-    """DESCRIBE [EXTENDED] of a table."""
+    """DESCRIBE [EXTENDED] of a table, or of one of its columns."""
 
     table: str
     text: str
     extended: bool = False
+    column: str = ""
 
 
 class Show(NamedTuple):
-    """SHOW TABLES, PARTITIONS, CREATE TABLE or COLUMNS; `what` is the word after SHOW."""
+    """SHOW PARTITIONS, CREATE TABLE, COLUMNS or TBLPROPERTIES (of one `name`); `what` is the word after SHOW."""
 
     what: str
     text: str
     table: str = ""
+    name: str = ""
+
+
+class ShowExtended(NamedTuple):
+    """SHOW TABLE EXTENDED [IN namespace] LIKE pattern."""
+
+    pattern: str
+    text: str
+    namespace: str = ""
+
+
+class Refresh(NamedTuple):
+    """REFRESH TABLE."""
+
+    table: str
+    text: str
 
 
 class Argument(NamedTuple):
@@ -255,6 +324,7 @@ class Other(NamedTuple):
 
 Statement = (
     CreateTable
+    | CreateLike
     | Insert
     | InsertDirectory
     | QueryStatement
@@ -265,6 +335,8 @@ Statement = (
     | Truncate
     | Describe
     | Show
+    | ShowExtended
+    | Refresh
     | ProcedureCall
     | Explain
     | ExecuteImmediate

@@ -47,6 +47,7 @@ class WrittenFile(NamedTuple):
     spec_id: int | None = None
     file_format: str = "parquet"
     record_count: int | None = None
+    sort_order_id: int = 0
 
 
 def data_files_from_footers(table: Table, written: Sequence[WrittenFile]) -> list[DataFile]:
@@ -209,6 +210,7 @@ def _made(written: WrittenFile, spec_id: int, size: int, arguments: dict[str, An
         file_format=FileFormat[written.file_format.upper()],
         partition=Record(*written.partition),
         file_size_in_bytes=size,
+        sort_order_id=written.sort_order_id,
         **arguments,
     )
     data_file.spec_id = spec_id

@@ -156,7 +156,7 @@ def merge_small(
         for spec_id in sorted({m.partition_spec_id for m in of_content}, reverse=True):
             group = [m for m in of_content if m.partition_spec_id == spec_id]
             for bin_ in bins_from_the_end(group, target):
-                too_few = group[0] in bin_ and len(bin_) < enough
+                too_few = of_content[0] in bin_ and len(bin_) < enough  # others will never have more company
                 kept += bin_ if len(bin_) == 1 or too_few else [maker.merged(bin_)]
     return kept
 

@@ -19,7 +19,13 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
 from pyiceberg.table.snapshots import MetadataLogEntry, Snapshot, SnapshotLogEntry
-from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, AssertTableUUID, SetSnapshotRefUpdate
+from pyiceberg.table.update import (
+    AddSnapshotUpdate,
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    SetSnapshotRefUpdate,
+    TableUpdate,
+)
 from pyiceberg.typedef import Identifier
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.exc import OperationalError
@@ -113,12 +119,16 @@ def _pointer(catalog: SqlCatalog, name: Identifier) -> str | None:
 
 
 class StagedSwap(NamedTuple):
-    """A request that can be sent: the snapshot, and for SQL catalogs the metadata file to which the row is to point."""
+    """A request that can be sent: the snapshot, and for SQL catalogs the metadata file to which the row is to point.
+
+    `before` is what is changed of the table together with it, where a table is replaced.
+    """
 
     snapshot: Snapshot
     ref: CommitRef
     metadata: TableMetadata | None = None
     location: str = ""
+    before: tuple[TableUpdate, ...] = ()
 
 
 def stage(table: Table, snapshot: Snapshot, ref: CommitRef, written: list[str]) -> StagedSwap:
@@ -160,9 +170,9 @@ def _request(metadata: TableMetadata, staged: StagedSwap) -> tuple[tuple[Any, ..
     )
     added = AddSnapshotUpdate(snapshot=snapshot)
     if staged.ref.staged:
-        return requirements, (added,)
+        return requirements, (*staged.before, added)
     ref = _ref(metadata, snapshot, branch).model_dump(by_alias=True, exclude_none=True)
-    return requirements, (added, SetSnapshotRefUpdate.model_validate({"ref-name": branch, **ref}))
+    return requirements, (*staged.before, added, SetSnapshotRefUpdate.model_validate({"ref-name": branch, **ref}))
 
 
 def with_snapshot(table: Table, snapshot: Snapshot, ref: CommitRef = MAIN) -> TableMetadata:

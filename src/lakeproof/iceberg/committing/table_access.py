@@ -58,7 +58,7 @@ def remove_from(io: FileIO, paths: Iterable[str]) -> None:
             io.delete(path)
 
 
-class _Try(NamedTuple):
+class Try(NamedTuple):
     """One try: who wrote its manifests, what else was written for it, and the request when all is written."""
 
     producer: Producer
@@ -80,7 +80,7 @@ class TableAccess:
         self.head: Snapshot | None = None
         self.heads: tuple[int | None, int | None] = (None, None)
         self.shape: TableShape
-        self.tries: list[_Try] = []
+        self.tries: list[Try] = []
 
     @property
     def head_id(self) -> int | None:
@@ -145,7 +145,7 @@ class TableAccess:
 
     def write(self, answer: Commit | CommitWith, written: Hook) -> None:
         """Write a new try; `written` hears when its manifests are there, before the request is made ready."""
-        mine = _Try(Producer(self.table, self.cache), [], [])
+        mine = Try(Producer(self.table, self.cache), [], [])
         self.tries.append(mine)
         with translate_errors(f"table {self.name}"):
             require_kept(self.table)

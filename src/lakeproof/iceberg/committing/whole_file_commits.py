@@ -22,6 +22,10 @@ from lakeproof.iceberg.reading.planning import plan
 from lakeproof.iceberg.tables.branches import at_branch
 
 
+class PartialFiles(InvalidInput):
+    """A predicate takes only some rows of a file where it may only take files whole."""
+
+
 class CommitOptions(NamedTuple):
     """What every commit may be told: its command id, branch, summary entries, who watches its phases, and the batch of
     a stream that it is (then no snapshot is made where the branch has it already)."""
@@ -58,21 +62,21 @@ def overwrite_partitions(table: Table, files: Sequence[IcebergFile], options: Co
 
 
 def overwrite_where(
-    table: Table, row_filter: Expression, files: Sequence[IcebergFile], options: CommitOptions = DEFAULTS
+    table: Table,
+    row_filter: Expression,
+    files: Sequence[IcebergFile],
+    options: CommitOptions = DEFAULTS,
+    *,
+    may_add_others: bool = False,
 ) -> Committed:
     """One snapshot in which the rows that match are replaced by the files; `ALWAYS` replaces the whole table.
 
-    The predicate must select whole files (partition columns do); the new files must lie inside it.
+    The predicate must select whole files (partition columns do); the new files must lie inside it, unless they
+    `may_add_others`.
     """
     row_filter = _bound(table, row_filter)
-    shape = shape_of(table)
-    outside = [
-        file.file_path
-        for file in files
-        if not must_match_file(row_filter, data_file_value(table, file, columns_of(row_filter)), shape)
-    ]
-    if outside:
-        raise InvalidInput(f"{len(outside)} new files may hold rows outside the overwritten part", place=min(outside))
+    if not may_add_others:
+        _require_inside(table, row_filter, files)
     _require_whole_files(table, row_filter, options.branch)
     change = TableChange(Command.OVERWRITE, conflict_filter=row_filter, row_filter=row_filter)
     return _commit(table, change, files, options)
@@ -136,11 +140,22 @@ def _commit(table: Table, change: TableChange, files: Sequence[IcebergFile], opt
 def _require_whole_files(table: Table, row_filter: Expression, branch: str) -> None:
     partial = whole_files(at_branch(table, branch), row_filter).partial
     if partial:
-        raise InvalidInput(
+        raise PartialFiles(
             f"the predicate takes only some rows of {len(partial)} files",
             place=partial[0].path,
             hint="use a predicate on partition columns, or a row-level command",
         )
+
+
+def _require_inside(table: Table, row_filter: Expression, files: Sequence[IcebergFile]) -> None:
+    shape = shape_of(table)
+    outside = [
+        file.file_path
+        for file in files
+        if not must_match_file(row_filter, data_file_value(table, file, columns_of(row_filter)), shape)
+    ]
+    if outside:
+        raise InvalidInput(f"{len(outside)} new files may hold rows outside the overwritten part", place=min(outside))
 
 
 def _bound(table: Table, row_filter: Expression) -> Expression:

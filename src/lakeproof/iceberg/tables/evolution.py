@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.table.sorting import NullOrder, SortDirection, SortField
 from pyiceberg.table.update import (
     RemovePropertiesUpdate,
+    SetLocationUpdate,
     SetPropertiesUpdate,
     TableUpdate,
     UpgradeFormatVersionUpdate,
@@ -23,9 +25,12 @@ from lakeproof.iceberg.committing.retrying import change_metadata, commit_update
 from lakeproof.iceberg.failures import swapping
 from lakeproof.iceberg.format_v3.metadata import NEWEST
 from lakeproof.iceberg.pyiceberg_private import set_default
+from lakeproof.iceberg.tables.catalogs import warehouse_location
 from lakeproof.iceberg.tables.column_dependencies import DEPENDENCIES_PROPERTY, check_dependencies, parse_dependencies
 from lakeproof.iceberg.tables.properties import check_properties
-from lakeproof.iceberg.tables.tables import PartitionBy, find_column, name_parts, partition_field_name
+from lakeproof.iceberg.tables.tables import PartitionBy, find_column, name_parts
+
+DISTRIBUTION = "write.distribution-mode"
 
 
 class AddColumn(NamedTuple):
@@ -54,6 +59,7 @@ class DropColumn(NamedTuple):
     """The column is gone from the schema; its data stays in old files, unread."""
 
     name: str
+    if_exists: bool = False
 
 
 class WidenColumn(NamedTuple):
@@ -86,7 +92,16 @@ class SetDefault(NamedTuple):
     value: Any
 
 
-SchemaChange = AddColumn | RenameColumn | DropColumn | WidenColumn | MoveColumn | CommentColumn | SetDefault
+class SetIdentifier(NamedTuple):
+    """These columns together tell a row from all others; or these are no longer among them."""
+
+    names: tuple[str, ...]
+    dropped: bool = False
+
+
+SchemaChange = (
+    AddColumn | RenameColumn | DropColumn | WidenColumn | MoveColumn | CommentColumn | SetDefault | SetIdentifier
+)
 
 
 class DropPartition(NamedTuple):
@@ -98,17 +113,47 @@ class DropPartition(NamedTuple):
 PartitionChange = PartitionBy | DropPartition
 
 
+class SortedBy(NamedTuple):
+    """A column under a transform, and in which direction rows are sorted by it."""
+
+    field: PartitionBy
+    descending: bool = False
+    nulls_first: bool = True
+
+
 def alter_schema(table: Table, changes: Iterable[SchemaChange]) -> Table:
     """The table with all changes, as one new schema."""
     listed = list(changes)
 
     def apply(fresh: Table) -> None:
-        _guard(fresh, listed)
+        wanted = [change for change in listed if not _is_gone(fresh.schema(), change)]
+        _guard(fresh, wanted)
         with fresh.update_schema(allow_incompatible_changes=False, case_sensitive=False) as update:
-            for change in listed:
-                _apply(update, change)
+            for change in wanted:
+                _apply(update, fresh.schema(), change)
 
     return _committed(table, apply)
+
+
+def merge_schema(table: Table, schema: Schema) -> Table:
+    """The table with the columns that `schema` has besides, and its types where they are wider."""
+
+    def apply(fresh: Table) -> None:
+        with fresh.update_schema(allow_incompatible_changes=False, case_sensitive=False) as update:
+            update.union_by_name(_all_optional(schema))
+
+    return _committed(table, apply)
+
+
+def _all_optional(schema: Schema) -> Schema:
+    """A column that rows always fill may still be null in older ones."""
+    return Schema(*(field.model_copy(update={"required": False}) for field in schema.fields))
+
+
+def alter_location(table: Table, location: str) -> Table:
+    """New files are written there; those that are there already stay where they are."""
+    updates = [SetLocationUpdate(location=warehouse_location(location))]
+    return change_metadata(table, lambda newest: commit_updates(newest, [], updates))
 
 
 def alter_partitions(table: Table, changes: Iterable[PartitionChange]) -> Table:
@@ -117,8 +162,31 @@ def alter_partitions(table: Table, changes: Iterable[PartitionChange]) -> Table:
 
     def apply(fresh: Table) -> None:
         with fresh.update_spec(case_sensitive=False) as update:
-            for change in listed:
+            for change in _with_renames(fresh, listed):
                 _repartition(fresh, update, change)
+
+    return _committed(table, apply)
+
+
+def alter_write_order(table: Table, order: Sequence[SortedBy], distribution: str | None) -> Table:
+    """The table whose new files are sorted so (no `order`: not at all); no `distribution`: as the order wants."""
+
+    def apply(fresh: Table) -> None:
+        with fresh.transaction() as transaction:
+            with transaction.update_sort_order(case_sensitive=False) as update:
+                for each in order:
+                    column = find_column(fresh.schema(), each.field.column, _place(table))
+                    name, transform = (
+                        fresh.schema().find_column_name(column.field_id),
+                        parse_transform(each.field.transform),
+                    )
+                    assert name is not None
+                    nulls = NullOrder.NULLS_FIRST if each.nulls_first else NullOrder.NULLS_LAST
+                    (update.desc if each.descending else update.asc)(name, transform, nulls)
+            if distribution is not None:
+                transaction.set_properties({DISTRIBUTION: distribution})
+            elif DISTRIBUTION in fresh.properties:
+                transaction.remove_properties(DISTRIBUTION)
 
     return _committed(table, apply)
 
@@ -169,6 +237,13 @@ def _upgraded(table: Table, set_: Mapping[str, str], removed: Sequence[str]) -> 
     return commit_updates(table, (), updates) if updates else table
 
 
+def sorted_by(table: Table, field: SortField) -> SortedBy:
+    """A field of the table's sort order, by the name of its column."""
+    column = str(table.schema().find_column_name(field.source_id))
+    first = field.null_order is NullOrder.NULLS_FIRST
+    return SortedBy(PartitionBy(column, str(field.transform)), field.direction is SortDirection.DESC, first)
+
+
 def _set(transaction: object, properties: dict[str, str]) -> None:
     version = properties.pop("format-version", None)
     if version is not None and int(version) < NEWEST:  # else the table has it
@@ -194,8 +269,13 @@ def _guard(table: Table, changes: Iterable[SchemaChange]) -> None:
     for change in changes:
         if isinstance(change, AddColumn):
             continue
+        if isinstance(change, SetIdentifier):
+            _guard_identifier(schema, change, place)
+            continue
         name = ".".join(name_parts(change.name))
         field = find_column(schema, name, place)
+        if isinstance(change, RenameColumn):
+            _guard_new_name(schema, name, change.new_name, place)
         if isinstance(change, DropColumn):
             sources = {part.source_id for part in table.spec().fields}
             if field.field_id in sources:
@@ -204,6 +284,33 @@ def _guard(table: Table, changes: Iterable[SchemaChange]) -> None:
                 )
         if isinstance(change, DropColumn | RenameColumn):
             _guard_dependencies(table, schema, name, place)
+
+
+def _is_gone(schema: Schema, change: SchemaChange) -> bool:
+    """Whether a column that may be missing is."""
+    if not (isinstance(change, DropColumn) and change.if_exists):
+        return False
+    wanted = ".".join(name_parts(change.name)).lower()
+    return wanted not in {name.lower() for name in schema.column_names}
+
+
+def _guard_new_name(schema: Schema, name: str, new_name: str, place: str) -> None:
+    """Names are compared without their case, so that a column cannot be renamed into another spelling either."""
+    path = ".".join([*name.split(".")[:-1], name_parts(new_name)[-1]])
+    if path.lower() in {known.lower() for known in schema.column_names}:
+        hint = "names are compared without their case"
+        raise InvalidInput(f"there is already a column `{path}`", place=place, hint=hint)
+
+
+def _guard_identifier(schema: Schema, change: SetIdentifier, place: str) -> None:
+    known = schema.identifier_field_ids
+    for name in change.names:
+        field = find_column(schema, ".".join(name_parts(name)), place)
+        if change.dropped and field.field_id not in known:
+            raise InvalidInput(f"`{name}` is no identifier field", place=place)
+        if not change.dropped and not field.required:
+            hint = "declare it NOT NULL when the table is made"
+            raise InvalidInput(f"`{name}` may be null, so it identifies no row", place=place, hint=hint)
 
 
 def _guard_dependencies(table: Table, schema: Schema, column: str, place: str) -> None:
@@ -216,7 +323,10 @@ def _guard_dependencies(table: Table, schema: Schema, column: str, place: str) -
             )
 
 
-def _apply(update: UpdateSchema, change: SchemaChange) -> None:
+def _apply(update: UpdateSchema, schema: Schema, change: SchemaChange) -> None:
+    if isinstance(change, SetIdentifier):
+        _identify(update, schema, change)
+        return
     path = name_parts(change.name)
     match change:
         case AddColumn(_, kind, doc, first, after, default, required):
@@ -236,6 +346,12 @@ def _apply(update: UpdateSchema, change: SchemaChange) -> None:
             update.update_column(path, doc=doc, required=False if make_optional else None)
 
 
+def _identify(update: UpdateSchema, schema: Schema, change: SetIdentifier) -> None:
+    named = [schema.find_field(".".join(name_parts(name)), case_sensitive=False).field_id for name in change.names]
+    kept = [each for each in schema.identifier_field_ids if each not in named] if change.dropped else named
+    update.set_identifier_fields(*(str(schema.find_column_name(each)) for each in kept))
+
+
 def _move(update: UpdateSchema, path: tuple[str, ...], *, first: bool, after: str | None) -> None:
     if first:
         update.move_first(path)
@@ -243,14 +359,35 @@ def _move(update: UpdateSchema, path: tuple[str, ...], *, first: bool, after: st
         update.move_after(path, (*path[:-1], name_parts(after)[-1]))
 
 
-def _repartition(table: Table, update: UpdateSpec, change: PartitionChange) -> None:
+class _RenamedPartition(NamedTuple):
+    """A field that was to be dropped and added again is the same field under its new name."""
+
+    name: str
+    new_name: str
+
+
+def _with_renames(table: Table, changes: list[PartitionChange]) -> list[PartitionChange | _RenamedPartition]:
+    if len(changes) != 2 or not isinstance(changes[0], DropPartition) or not isinstance(changes[1], PartitionBy):
+        return list(changes)
+    old, new = _field_name(table, changes[0].field), changes[1]
+    field = next(each for each in table.spec().fields if each.name == old)
+    source = find_column(table.schema(), new.column, _place(table)).field_id
+    if field.source_id != source or str(field.transform) != str(parse_transform(new.transform)):
+        return list(changes)
+    return [_RenamedPartition(old, new.name)] if new.name not in (None, old) else []
+
+
+def _repartition(table: Table, update: UpdateSpec, change: PartitionChange | _RenamedPartition) -> None:
     if isinstance(change, DropPartition):
         update.remove_field(_field_name(table, change.field))
         return
+    if isinstance(change, _RenamedPartition):
+        update.rename_field(change.name, change.new_name)
+        return
     column = table.schema().find_column_name(find_column(table.schema(), change.column, _place(table)).field_id)
     assert column is not None
-    transform = parse_transform(change.transform)
-    update.add_field(column, transform, change.name or partition_field_name(column, str(transform)))
+    # Without a name the field has Iceberg's: `id_bucket_16`, where CREATE TABLE would say `id_bucket`.
+    update.add_field(column, parse_transform(change.transform), change.name)
 
 
 def _field_name(table: Table, wanted: PartitionBy) -> str:

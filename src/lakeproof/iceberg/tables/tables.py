@@ -153,7 +153,7 @@ def describe_new_table(
         check_dependencies(column_dependencies, schema, place=place)
         properties = {**(properties or {}), DEPENDENCIES_PROPERTY: column_dependencies}
     created = {CREATED_PROPERTY: str(time.time_ns() // 1_000_000)}
-    spec = _partition_spec(schema, partition_by, place)
+    spec = partition_spec(schema, partition_by, place)
     return {
         "identifier": identifier(name),
         "schema": schema,
@@ -324,7 +324,8 @@ def column_path(schema: Schema, field_id: int) -> tuple[str, ...]:
     return search(schema.fields)
 
 
-def _partition_spec(schema: Schema, partition_by: Sequence[PartitionBy], place: str) -> PartitionSpec:
+def partition_spec(schema: Schema, partition_by: Sequence[PartitionBy], place: str) -> PartitionSpec:
+    """The partitioning of a new table."""
     fields = []
     for number, part in enumerate(partition_by):
         source = find_column(schema, part.column, place)

@@ -14,7 +14,7 @@ from lakeproof.commit import Command, Commit, CommitWith, TableChange, check_lis
 from lakeproof.commit.policy import LAKEPROOF
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.committing.commit import Committed, TableCalls, no_hook
-from lakeproof.iceberg.committing.new_manifests import DELETED, EXISTING, TARGET, has_live_files, restated
+from lakeproof.iceberg.committing.new_manifests import DELETED, EXISTING, TARGET, restated
 from lakeproof.iceberg.committing.physical import NO_FILES, Wanted
 from lakeproof.iceberg.committing.produce import Producer
 from lakeproof.iceberg.committing.table_access import TableAccess
@@ -82,7 +82,7 @@ class _Clustering(TableAccess):
         """The head's files in other manifests."""
         assert self.head is not None
         there = manifests_of(self.table.io, self.head)
-        data = [m for m in there if m.content == ManifestContent.DATA and has_live_files(m)]
+        data = [m for m in there if m.content == ManifestContent.DATA]
         old = [m for m in data if self.spec_id in (None, m.partition_spec_id)]
         kept = [m for m in there if m.content != ManifestContent.DATA or (m in data and m not in old)]
         new = self._clustered(producer, old)

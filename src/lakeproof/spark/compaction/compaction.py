@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from lakeproof.commit import Command, Conflict, Mode, RunAgain, TableChange
 from lakeproof.commit.planning import Run, run_until_done
+from lakeproof.commit.policy import without_mapping
 from lakeproof.format import RowMapping, rows_of
 from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED
 from lakeproof.iceberg.committing.physical import NewFiles
@@ -29,6 +30,7 @@ from lakeproof.spark.compaction.plan import (
     pieces_of,
 )
 from lakeproof.spark.compaction.rewrite_files import Piece, RewrittenFiles, rewrite
+from lakeproof.spark.compaction.sorting import Sorting, rewrite_sorted, together
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.row_level.rerun import note_rerun, require_writable, reruns_left
 from lakeproof.spark.row_level.row_positions import Found
@@ -57,8 +59,14 @@ class _Done(NamedTuple):
     mapping: RowMapping
 
 
-def rewrite_data_files(engine: Engine, name: str, where: str | None, given: Mapping[str, str]) -> Compacted:
-    """Compact the table `name`; every commit is a `replace` snapshot that reads the same rows."""
+def rewrite_data_files(
+    engine: Engine, name: str, where: str | None, given: Mapping[str, str], order: Sorting | None = None
+) -> Compacted:
+    """Compact the table `name`; every commit is a `replace` snapshot that reads the same rows.
+
+    With an `order` the rows of a partition are sorted. Where each of them went is not recorded then: what others do to
+    them meanwhile is a conflict, and their partition is sorted again.
+    """
     total, mine = Compacted(), frozenset[str]()
     among: frozenset[Partition] | None = None
 
@@ -68,10 +76,11 @@ def rewrite_data_files(engine: Engine, name: str, where: str | None, given: Mapp
         require_writable(table)
         options = options_of(table, given)
         pieces = pieces_of(engine, table, condition(engine, table, where), options, among=among, but=mine)
+        pieces = pieces if order is None else together(pieces)
         engine.watch.on_phase(SCANNED)
         lost: list[_Lost] = []
         for batch in _batches(pieces, options):
-            done, left = _compacted(engine, table, batch, run.reruns)
+            done, left = _compacted(engine, table, batch, run.reruns, _Sorted(order, options) if order else None)
             lost += left
             total = _sum(total, done.counts)
             mine |= done.added
@@ -81,6 +90,13 @@ def rewrite_data_files(engine: Engine, name: str, where: str | None, given: Mapp
         return total._replace(replans=run.reruns, failed_files=sum(len(one.piece) for one in lost))
 
     return run_until_done(once, partial(note_rerun, engine, f"REWRITE of {name}"))[0]
+
+
+class _Sorted(NamedTuple):
+    """How rows are sorted, into files of which size."""
+
+    order: Sorting
+    options: CompactionOptions
 
 
 class _Lost(NamedTuple):
@@ -103,14 +119,20 @@ def _batches(pieces: Sequence[Piece], options: CompactionOptions) -> list[Sequen
     return [pieces[start : start + size] for start in range(0, len(pieces), size)]
 
 
-def _compacted(engine: Engine, table: Table, pieces: Sequence[Piece], reruns: int) -> tuple[_Committed, list[_Lost]]:
+def _compacted(
+    engine: Engine, table: Table, pieces: Sequence[Piece], reruns: int, how: _Sorted | None
+) -> tuple[_Committed, list[_Lost]]:
     """These pieces in one commit, and those among them whose files somebody else replaced first."""
     dead = dead_rows(engine, table, [home for piece in pieces for home in piece])
-    parts = [
-        rewrite(engine, table, pieces[start : start + PIECES_AT_ONCE], dead)
-        for start in range(0, len(pieces), PIECES_AT_ONCE)
-    ]
-    standing = [_done(piece, parts) for piece in pieces]
+    if how is None:
+        parts = [
+            rewrite(engine, table, pieces[start : start + PIECES_AT_ONCE], dead)
+            for start in range(0, len(pieces), PIECES_AT_ONCE)
+        ]
+        standing = [_done(piece, parts) for piece in pieces]
+    else:
+        parts = [rewrite_sorted(engine, table, piece, dead, how.order, how.options.target_bytes) for piece in pieces]
+        standing = [_Done(piece, part.files, ()) for piece, part in zip(pieces, parts, strict=True)]
     lost: list[_Lost] = []
 
     def remove() -> None:
@@ -120,7 +142,7 @@ def _compacted(engine: Engine, table: Table, pieces: Sequence[Piece], reruns: in
     engine.watch.on_phase(FILES_WRITTEN)
     with removed_if_refused(remove):
         while standing:
-            answer = _commit(engine, table, standing, dead, reruns)
+            answer = _commit(engine, table, standing, dead, reruns, sorts=how is not None)
             if not isinstance(answer, RunAgain):
                 return answer, lost
             gone = [one for one in standing if any(home.path in answer.conflict.files for home in one.piece)]
@@ -138,7 +160,9 @@ def _done(piece: Piece, parts: Sequence[RewrittenFiles]) -> _Done:
     return _Done(piece, tuple(file for part in parts for file in part.files if file.file_path in new), mapping)
 
 
-def _commit(engine: Engine, table: Table, standing: Sequence[_Done], dead: Found, reruns: int) -> _Committed | RunAgain:
+def _commit(
+    engine: Engine, table: Table, standing: Sequence[_Done], dead: Found, reruns: int, *, sorts: bool
+) -> _Committed | RunAgain:
     homes = [home for one in standing for home in one.piece]
     files = tuple(file for one in standing for file in one.files)
     head = table.current_snapshot()
@@ -150,14 +174,15 @@ def _commit(engine: Engine, table: Table, standing: Sequence[_Done], dead: Found
         scan_sequence_number=0 if head is None else head.sequence_number or 0,
         removed_data_files=tuple(home.file for home in homes),
         kept=rows_of((home.path, kept_rows(home, dead)) for home in homes),
-        mapping=tuple(move for one in standing for move in one.mapping),
+        mapping=None if sorts else tuple(move for one in standing for move in one.mapping),
     )
     watch = engine.watch
+    policy = watch.policy_of(table)
     answer = commit_change(
         table,
         change,
         NewFiles(files),
-        policy=watch.policy_of(table),
+        policy=without_mapping(policy) if sorts else policy,
         reruns=reruns,
         reruns_left=True,
         summary=watch.summary,

@@ -68,7 +68,7 @@ def rewrite(engine: Engine, table: Table, pieces: Sequence[Piece], lost: Found) 
     gateway = _gateway(engine, _EACH if each else _TOGETHER)
     source = placed_source(engine, table)
     groups = [[home for piece in pieces for home in piece]] if each else pieces
-    parts = [_kept(gateway, table, source, homes, lost) for homes in groups]
+    parts = [rows_kept(gateway, table, source, homes, lost) for homes in groups]
     rows = reduce(DataFrame.unionAll, parts)
     layout = _layout(rows, source)
     folder, stored = new_folder(table), as_stored(table)
@@ -115,7 +115,8 @@ class _PieceIndex(PlacedFileIndex):
         implements = [spark41.FILE_INDEX]  # noqa: RUF012 - py4j asks for a list
 
 
-def _kept(gateway: Gateway, table: Table, source: ScanSource, homes: Sequence[Home], lost: Found) -> DataFrame:
+def rows_kept(gateway: Gateway, table: Table, source: ScanSource, homes: Sequence[Home], lost: Found) -> DataFrame:
+    """The rows of these files that are not lost."""
     columns = scan_columns(table.schema(), history_of(table))
     index = _PieceIndex(gateway, source, homes, lost)
     fields = [lineage.STORED_ID, lineage.STORED_NUMBER] if index.lineage else []

@@ -155,7 +155,7 @@ def _add_files(
 ) -> list[Row]:
     """`source_table` is a table of Spark's, a path, or Spark's `parquet.`path`` form.
 
-    As in Iceberg, how many partitions changed is told of format version 1 alone.
+    As in Iceberg, how many partitions changed is told of format version 1, and of a table without partitions.
     """
     at_least_one(parallelism, "parallelism")
     found = table_named(engine, table)
@@ -166,7 +166,8 @@ def _add_files(
         partitions=partition_filter or {},
         check_duplicates=check_duplicate_files,
     )
-    changed = None if found.format_version > 1 else len({str(p) for p in _partitions(done)})
+    told = found.format_version == 1 or not (found.spec().fields or _is_path(source_table))
+    changed = len({str(p) for p in _partitions(done)}) if told else None
     return [(_counted(done), changed)]
 
 
@@ -177,6 +178,10 @@ def _partitions(done: Committed) -> list[Any]:
     manifests = [m for m in manifests_of(done.table.io, snapshot) if m.added_snapshot_id == snapshot.snapshot_id]
     entries = (entry for manifest in manifests for entry in entries_of(done.table.io, manifest))
     return [entry.data_file.partition for entry in entries if entry.snapshot_id == snapshot.snapshot_id]
+
+
+def _is_path(given: str) -> bool:
+    return _PATH.fullmatch(given.strip()) is not None or "/" in given
 
 
 def _source(engine: Engine, given: str) -> str:

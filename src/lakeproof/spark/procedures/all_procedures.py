@@ -9,6 +9,7 @@ from lakeproof.spark.procedures.adopting import ADOPTING_PROCEDURES
 from lakeproof.spark.procedures.calling import TEXT, Procedure, Row, run_procedure, table_named
 from lakeproof.spark.procedures.files import FILE_PROCEDURES
 from lakeproof.spark.procedures.snapshots import SNAPSHOT_PROCEDURES
+from lakeproof.spark.procedures.statistics import STATISTICS_PROCEDURES
 from lakeproof.spark.streams.change_feed import Feed, change_feed, chosen_window, create_view, identifier_of
 from lakeproof.sql.statements import ProcedureCall
 
@@ -36,6 +37,7 @@ PROCEDURES: dict[str, Procedure] = {
     **SNAPSHOT_PROCEDURES,
     **FILE_PROCEDURES,
     **ADOPTING_PROCEDURES,
+    **STATISTICS_PROCEDURES,
     "create_changelog_view": Procedure(
         (
             *("table", "changelog_view?", "options?", "compute_updates?", "identifier_columns?", "net_changes?"),

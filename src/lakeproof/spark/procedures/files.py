@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.tables.tables import joined_name
 from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
 from lakeproof.iceberg.upkeep.rewrite_manifests import rewrite_manifests
 from lakeproof.spark.compaction.compaction import rewrite_data_files
 from lakeproof.spark.compaction.delete_files import rewrite_position_delete_files
+from lakeproof.spark.compaction.sorting import sorting_of
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.procedures.calling import INT, LONG, TEXT, Procedure, Row, at_least_one, table_named
 from lakeproof.spark.statements.instants import epoch_millis
@@ -22,12 +24,18 @@ def _compact(
     sort_order: str | None = None,
     options: dict[str, str] | None = None,
     where: str | None = None,
+    branch: str | None = None,
 ) -> list[Row]:
     name = qualified(engine, table)
-    engine.load(name)
-    if strategy.lower() != "binpack" or sort_order is not None:
-        raise InvalidInput(f"there is no strategy `{strategy}`", hint="use binpack")
-    return [rewrite_data_files(engine, name, where, options or {})[:5]]
+    if branch not in (None, "main"):
+        name = f"{name}.{joined_name([f'branch_{branch}'])}"
+    found = engine.load(name)
+    if strategy.lower() not in ("binpack", "sort"):
+        raise InvalidInput(f"there is no strategy `{strategy}`", hint="use binpack or sort")
+    if strategy.lower() == "binpack" and sort_order is not None:
+        raise InvalidInput("sort_order goes with strategy => 'sort'", hint="leave one of them out")
+    order = sorting_of(found, sort_order) if strategy.lower() == "sort" else None
+    return [rewrite_data_files(engine, name, where, options or {}, order)[:5]]
 
 
 def _compact_deletes(
@@ -89,7 +97,7 @@ def _orphans(
 
 FILE_PROCEDURES: dict[str, Procedure] = {
     "rewrite_data_files": Procedure(
-        ("table", "strategy?", "sort_order?", "options?", "where?"),
+        ("table", "strategy?", "sort_order?", "options?", "where?", "branch?"),
         (
             ("rewritten_data_files_count", INT),
             ("added_data_files_count", INT),

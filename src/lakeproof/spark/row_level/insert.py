@@ -21,7 +21,7 @@ from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED, Committe
 from lakeproof.iceberg.committing.physical import NewFiles
 from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.values import data_file_value
-from lakeproof.iceberg.committing.whole_file_commits import isolation_of, partition_filter, whole_files
+from lakeproof.iceberg.committing.whole_file_commits import PartialFiles, isolation_of, partition_filter, whole_files
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import AppendRows, Engine, Overwrite, OverwritePartitions, WriteMode
 from lakeproof.spark.row_level.expired import again_if_expired
@@ -74,7 +74,7 @@ def insert(engine: Engine, found: ResolvedInsert, running: Running | None = None
     at_head = replaces_by_filter(_COMMANDS[type(mode)], policy, can_run_again=running is not None)
     if not said.reads and at_head:
         return engine.write(table, rows, mode)
-    reads = _rows_read(engine, table, said) if said.reads else ()
+    reads = rows_read_of(engine, table, said) if said.reads else ()
     on_phase = engine.watch.on_phase
     on_phase(SCANNED)
     written = write_rows(engine.gateway, table, rows)
@@ -141,7 +141,7 @@ def _replaced(
     if isinstance(mode, Overwrite):
         found = whole_files(table, mode.filter)
         if found.partial:
-            raise InvalidInput(
+            raise PartialFiles(
                 f"the predicate takes only some rows of {len(found.partial)} files",
                 place=found.partial[0].path,
                 hint="use a predicate on partition columns, or a row-level command",
@@ -154,7 +154,7 @@ def _replaced(
     return any_of(partition_filter(table, value) for value in values), gone
 
 
-def _rows_read(engine: Engine, table: Table, said: Asked) -> Rows:
+def rows_read_of(engine: Engine, table: Table, said: Asked) -> Rows:
     """The rows that the query may have read; all of them where it has no predicate, or where rows have no places."""
     wanted = any_of(said.reads)
     if not columns_of(wanted) or other_files(head_source(engine, table)):

@@ -145,8 +145,6 @@ class Analyzer:
         while command.nodeName() == "WithCTE":
             command = command.plan()
         self._check(analyzed, command, parsed.command)
-        if parsed.command is Command.MERGE and command.withSchemaEvolution():
-            raise InvalidInput("MERGE WITH SCHEMA EVOLUTION is not supported", hint="add the columns with ALTER TABLE")
         if parsed.command is Command.DELETE:
             said = command.condition()
             return ResolvedCommand(self.column(said), said=said)
@@ -159,6 +157,30 @@ class Analyzer:
             source=self.gateway.dataframe(command.sourceTable()),
             clauses=tuple(self._clauses(command, attributes)),
         )
+
+    def new_columns(self, parsed: ParsedCommand) -> spark.StructType | None:
+        """The columns of its source that a MERGE WITH SCHEMA EVOLUTION writes; `None`: it is no such command."""
+        command = parsed.plan.child() if parsed.plan.nodeName() == "UnresolvedWith" else parsed.plan
+        if parsed.command is not Command.MERGE or not command.withSchemaEvolution():
+            return None
+        self.activate()
+        source = command.sourceTable()
+        plan = source if command is parsed.plan else parsed.plan.withNewChildren(self.gateway.one(source))
+        columns = self.gateway.dataframe(self.analyzer.execute(plan)).schema.fields
+        written = self._assigned(command)
+        return spark.StructType([each for each in columns if written is None or each.name.lower() in written])
+
+    def _assigned(self, command: Any) -> set[str] | None:
+        """The columns that the clauses of a parsed MERGE assign by name; `None`: all that its source has."""
+        found = set()
+        for actions in (command.matchedActions(), command.notMatchedActions()):
+            for action in items_of(actions):
+                kind = action.getClass().getSimpleName()
+                if kind in ("UpdateStarAction", "InsertStarAction"):
+                    return None
+                assigned = [] if kind == "DeleteAction" else items_of(action.assignments())
+                found |= {texts_of(each.key().nameParts())[-1].lower() for each in assigned}
+        return found
 
     def resolved(self, plan: Any) -> Any:
         """The command that a parsed plan is, resolved and checked; its query holds its CTEs."""

@@ -12,17 +12,20 @@ from pyspark.sql import types as spark
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED
-from lakeproof.iceberg.pyiceberg_names import IcebergType, PrimitiveType, Table
+from lakeproof.iceberg.pyiceberg_names import IcebergType, PartitionField, PrimitiveType, Table
 from lakeproof.iceberg.tables import evolution
 from lakeproof.iceberg.tables.branches import TableAt
 from lakeproof.iceberg.tables.creation import StagedTable, abandon, create_with_defaults, publish, stage_table
 from lakeproof.iceberg.tables.refs import create_branch, create_tag, drop_ref, replace_ref
 from lakeproof.iceberg.tables.tables import (
+    CREATED_PROPERTY,
     PartitionBy,
+    TableDetails,
     create_namespace,
     create_table,
     drop_table,
     find_column,
+    joined_name,
     name_parts,
     rename_table,
 )
@@ -31,8 +34,14 @@ from lakeproof.spark.jvm.failures import translate_spark_errors
 from lakeproof.spark.jvm.spark_types import to_iceberg_schema, to_iceberg_type
 from lakeproof.spark.reading.file_groups import NAME_MAPPING
 from lakeproof.spark.statements.defaults import default_value, require_defaults, require_defaults_of
-from lakeproof.spark.statements.names import managed, qualified, spark_has
-from lakeproof.spark.statements.table_options import DEPENDENCIES, is_managed, lowered, table_properties
+from lakeproof.spark.statements.names import managed, qualified, refuse_managed_path, spark_has
+from lakeproof.spark.statements.table_options import (
+    DEPENDENCIES,
+    default_provider,
+    is_managed,
+    lowered,
+    table_properties,
+)
 from lakeproof.spark.writing.leftovers import remove_folder, removed_if_refused
 from lakeproof.spark.writing.spark_write import write_rows
 from lakeproof.sql import statements as s
@@ -40,23 +49,25 @@ from lakeproof.sql import statements as s
 FORMATS = ("parquet", "orc")
 
 
-def asks_for_managed(made: s.CreateTable) -> bool:
+def asks_for_managed(engine: Engine, made: s.CreateTable) -> bool:
     """Whether CREATE TABLE asks for a managed table: `using iceberg`, or the option `addTableManagement`."""
-    return is_managed(made.provider, dict(made.options)) or is_managed("", dict(made.properties))
+    plain = not made.provider and not {"row", "stored"} & set(made.clauses)
+    provider = default_provider(engine) if plain else made.provider
+    return is_managed(provider, dict(made.options)) or is_managed("", dict(made.properties))
 
 
 def create(engine: Engine, made: s.CreateTable) -> None:
     """The table is there, together with the rows of the query if there is one; after a failure it is not."""
     name = qualified(engine, made.table)
     place = f"table {name}"
-    _refuse(engine, made, place)
+    refuse_unmakable(engine, made, place)
     if engine.find(name) is not None:
         if made.if_not_exists:
             return
         raise InvalidInput(f"there is already a table `{name}`", hint="drop it first, or say IF NOT EXISTS")
     if made.query is None:
         create_namespace(engine.catalog, name.rpartition(".")[0], if_not_exists=True)
-        told = _told(made, _schema(engine, made.columns, place))
+        told = details_of(engine, made, schema_of(engine, made.columns, place))
         table = _create(engine, made, name, told)
         if mapping := _name_mapping(table):
             evolution.alter_properties(table, mapping)
@@ -91,9 +102,41 @@ def _defaults(engine: Engine, made: s.CreateTable, told: dict[str, Any]) -> dict
     return {name: value for name, value in found.items() if value is not None}
 
 
+def create_like(engine: Engine, made: s.CreateLike, source: Table) -> None:
+    """A new table with the columns, the partitioning, the order and the properties of another."""
+    name = qualified(engine, made.table)
+    if made.provider.lower() not in ("", "iceberg"):
+        raise InvalidInput(f"a table like a managed one cannot be `{made.provider}`", place=f"table {name}")
+    if engine.find(name) is not None or spark_has(engine, made.table):
+        if made.if_not_exists:
+            return
+        raise InvalidInput(f"there is already a table `{name}`", hint="drop it first, or say IF NOT EXISTS")
+    create_namespace(engine.catalog, name.rpartition(".")[0], if_not_exists=True)
+    kept = {key: value for key, value in source.properties.items() if key != CREATED_PROPERTY}
+    told: TableDetails = {
+        "properties": {**kept, "format-version": str(source.format_version), **dict(made.properties)},
+        "partition_by": [_partition_of(source, field) for field in source.spec().fields],
+        "location": _location(made.location),
+    }
+    schema = source.schema()
+    defaults = {field.name: field.write_default for field in schema.fields if field.write_default is not None}
+    if defaults:
+        table = create_with_defaults(engine.catalog, name, schema, defaults, **told)
+    else:
+        table = create_table(engine.catalog, name, schema, **told, if_not_exists=made.if_not_exists)
+    order = [evolution.sorted_by(source, field) for field in source.sort_order().fields]
+    if order:
+        evolution.alter_write_order(table, order, kept.get(evolution.DISTRIBUTION))
+
+
+def _partition_of(table: Table, field: PartitionField) -> PartitionBy:
+    column = str(table.schema().find_column_name(field.source_id))
+    return PartitionBy(column, str(field.transform), None if field.name == column else field.name)
+
+
 def create_from_rows(engine: Engine, made: s.CreateTable, name: str, rows: DataFrame) -> None:
     """The table `name` with these rows, as a writer of DataFrames describes it."""
-    _refuse(engine, made._replace(query=made.table), f"table {name}")
+    refuse_unmakable(engine, made._replace(query=made.table), f"table {name}")
     if engine.find(name) is not None:
         raise InvalidInput(f"there is already a table `{name}`", hint="drop it first, or append to it")
     with translate_spark_errors(engine.gateway):
@@ -103,7 +146,7 @@ def create_from_rows(engine: Engine, made: s.CreateTable, name: str, rows: DataF
 def _create_as(engine: Engine, made: s.CreateTable, name: str, rows: DataFrame) -> None:
     """The rows are written for a table that nobody sees, and one request makes it with its first snapshot."""
     create_namespace(engine.catalog, name.rpartition(".")[0], if_not_exists=True)
-    staged = stage_table(engine.catalog, name, **_told(made, rows.schema))
+    staged = stage_table(engine.catalog, name, **details_of(engine, made, rows.schema))
     try:
         _fill(engine, made, name, staged, rows)
     except BaseException:
@@ -126,9 +169,10 @@ def _fill(engine: Engine, made: s.CreateTable, name: str, staged: StagedTable, r
             remove_folder(engine.gateway, written.folder)
 
 
-def _told(made: s.CreateTable, schema: spark.StructType) -> dict[str, Any]:
+def details_of(engine: Engine, made: s.CreateTable, schema: spark.StructType) -> dict[str, Any]:
+    """What the statement says of a table, as `create_table` wants it told."""
     options = lowered(dict(made.options))
-    properties = table_properties(dict(made.properties))
+    properties = {"owner": engine.gateway.spark.sparkContext.sparkUser(), **table_properties(dict(made.properties))}
     if made.provider.lower() in FORMATS and made.provider.lower() != "parquet":
         properties.setdefault("write.format.default", made.provider.lower())
     if made.comment:
@@ -156,7 +200,8 @@ def _location(path: str | None) -> str | None:
     return None if path is None else path if "://" in path else str(Path(path.removeprefix("file:")).absolute())
 
 
-def _refuse(engine: Engine, made: s.CreateTable, place: str) -> None:
+def refuse_unmakable(engine: Engine, made: s.CreateTable, place: str) -> None:
+    """Refuse what no managed table can be."""
     provider = made.provider.lower()
     if made.clauses:
         reason = "Iceberg has no such clause; partition by bucket(n, column) instead of buckets"
@@ -166,10 +211,6 @@ def _refuse(engine: Engine, made: s.CreateTable, place: str) -> None:
         raise InvalidInput("a managed table cannot be written as `avro`", place=place, hint=f"{reason}; use parquet")
     if provider not in ("", "iceberg", *FORMATS):
         raise InvalidInput(f"a managed table cannot be written as `{provider}`", place=place, hint="use parquet or orc")
-    if made.replace:
-        raise InvalidInput(
-            "CREATE OR REPLACE would lose the table's history", place=place, hint="use INSERT OVERWRITE, or DROP first"
-        )
     if not made.columns and made.query is None:
         raise InvalidInput("the table needs columns or a query", place=place)
     if made.columns and made.query is not None:
@@ -178,7 +219,8 @@ def _refuse(engine: Engine, made: s.CreateTable, place: str) -> None:
         raise InvalidInput("Spark itself has a table of that name", place=place, hint="drop it, or choose another name")
 
 
-def _schema(engine: Engine, columns: tuple[s.ColumnDefinition, ...], place: str) -> spark.StructType:
+def schema_of(engine: Engine, columns: tuple[s.ColumnDefinition, ...], place: str) -> spark.StructType:
+    """The columns that a statement lists."""
     fields = []
     for column in columns:
         kind = _type(engine, column, place)
@@ -232,12 +274,17 @@ def alter(engine: Engine, altered: s.Alter, table: Table) -> None:
 
 _ALTER_HINT = (
     "known are ADD, RENAME, DROP and ALTER COLUMN, SET and UNSET TBLPROPERTIES, RENAME TO, "
-    "ADD, DROP and REPLACE PARTITION FIELD, CREATE, REPLACE and DROP BRANCH or TAG"
+    "ADD, DROP and REPLACE PARTITION FIELD, REPLACE COLUMNS, WRITE ORDERED BY, SET and DROP IDENTIFIER FIELDS, "
+    "CREATE, REPLACE and DROP BRANCH or TAG"
 )
 
 
 def _schema_changes(engine: Engine, table: Table, change: s.Change, place: str) -> Iterator[evolution.SchemaChange]:
     match change:
+        case s.ReplaceColumns(columns):
+            yield from (evolution.DropColumn(joined_name([field.name])) for field in table.schema().fields)
+            for column in columns:
+                yield from _schema_changes(engine, table, s.AddColumnClause(column), place)
         case s.AddColumnClause(column, first, after):
             kind = _iceberg_type(engine, column, place)
             default = _default(engine, table, column, kind)
@@ -248,8 +295,10 @@ def _schema_changes(engine: Engine, table: Table, change: s.Change, place: str) 
             yield evolution.AddColumn(column.name, kind, column.comment, first, after, default, required)
         case s.RenameColumnClause(name, new_name):
             yield evolution.RenameColumn(name, new_name)
-        case s.DropColumnClause(name):
-            yield evolution.DropColumn(name)
+        case s.DropColumnClause(name, if_exists):
+            yield evolution.DropColumn(name, if_exists)
+        case s.IdentifierFields(names, dropped):
+            yield evolution.SetIdentifier(names, dropped)
         case s.AlterColumn():
             yield from _column_changes(engine, table, change, place)
 
@@ -313,6 +362,12 @@ def _other_change(engine: Engine, table: Table, change: s.Change, name: str) -> 
             evolution.alter_properties(table, remove=names)
         case s.RenameTable(new_name):
             _rename(engine, name, new_name)
+        case s.SetLocation(location):
+            refuse_managed_path(engine, location)
+            evolution.alter_location(table, location)
+        case s.WriteOrder(order, distribution):
+            sorted_by = [evolution.SortedBy(_partition_by(e.field), e.descending, e.nulls_first) for e in order]
+            evolution.alter_write_order(table, sorted_by, distribution)
         case s.CreateRef():
             _make_ref(table, change)
         case s.DropRef(kind, ref, if_exists):

@@ -16,6 +16,8 @@ from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS
 from lakeproof.iceberg.committing.whole_file_commits import delete_where
 from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.tables.catalogs import CATALOG_NAME
+from lakeproof.iceberg.tables.tables import joined_name, list_namespaces, list_tables, name_parts
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.failures import translate_spark_errors
@@ -23,12 +25,13 @@ from lakeproof.spark.names_in_force import Names, names_in_force, names_mean
 from lakeproof.spark.procedures.all_procedures import call_procedure
 from lakeproof.spark.reading.asked_columns import names_metadata_column, read_natively
 from lakeproof.spark.reading.cached_frames import follow_tables
+from lakeproof.spark.reading.columns import quoted
 from lakeproof.spark.reading.explaining import explain_query
 from lakeproof.spark.reading.metadata_answers import answer_from_metadata
 from lakeproof.spark.row_level.insert import run_insert
 from lakeproof.spark.row_level.rerun import note_rerun, run_row_level
-from lakeproof.spark.row_level.target import analyzer_of
-from lakeproof.spark.statements import ddl, shows
+from lakeproof.spark.row_level.target import analyzer_of, evolve_schema, meaning_on
+from lakeproof.spark.statements import ddl, describing, shows
 from lakeproof.spark.statements.analysis import Analyzer, Arguments, ParsedCommand, ParsedInsert
 from lakeproof.spark.statements.instants import epoch_millis
 from lakeproof.spark.statements.local_rows import local_rows, row_of_longs, texts
@@ -40,7 +43,8 @@ from lakeproof.spark.statements.names import (
     refuse_managed_path,
     refuse_unsupported,
 )
-from lakeproof.spark.statements.options import refuse_options_in
+from lakeproof.spark.statements.options import WriteOptions, refuse_options_in
+from lakeproof.spark.statements.replacing import create_or_replace
 from lakeproof.spark.statements.table_options import lowered
 from lakeproof.sql import parse_statement
 from lakeproof.sql import statements as s
@@ -52,7 +56,7 @@ _WITH = re.compile(r"\s*with\b", re.IGNORECASE)
 _OPTIONS = re.compile(r"\bwith\s*\(", re.IGNORECASE)
 _WRITES = re.compile(r"\b(update|delete|merge|insert)\b", re.IGNORECASE)
 Sql = Callable[..., DataFrame]
-OnTable = s.Alter | s.Drop | s.Truncate | s.Describe | s.Show
+OnTable = s.Alter | s.Drop | s.Truncate | s.Describe | s.Show | s.Refresh
 
 
 class StatementRunner:
@@ -113,6 +117,8 @@ class StatementRunner:
 
     def _run_until_done(self, name: str, parsed: ParsedCommand | ParsedInsert) -> None:
         """Run the command from the head until its commit stands; a commit whose answer was lost has the same id."""
+        if isinstance(parsed, ParsedCommand):
+            evolve_schema(self.engine, name, parsed)
         once: Any = run_insert if isinstance(parsed, ParsedInsert) else run_row_level
         what = f"INSERT into {name}" if isinstance(parsed, ParsedInsert) else f"{parsed.command} on {name}"
         run = partial(once, self.engine, name, parsed, str(uuid.uuid4()))
@@ -138,9 +144,14 @@ class StatementRunner:
             case s.AsOf(instant, query):
                 with names_mean(self.engine, as_of_ms=epoch_millis(self.engine.gateway, instant)):
                     return self._query(query, None)
-            case s.CreateTable() if ddl.asks_for_managed(statement):
-                ddl.create(self.engine, statement)
+            case s.CreateTable() if ddl.asks_for_managed(self.engine, statement):
+                create_or_replace(self.engine, statement)
                 return self.nothing()
+            case s.CreateLike(source=source) if managed(self.engine, source) is not None:
+                ddl.create_like(self.engine, statement, self.engine.load(qualified(self.engine, source)))
+                return self.nothing()
+            case s.CreateLike(text=text):
+                return self.spark_sql(text)
             case s.CreateTable():
                 return self._spark_create(statement)
             case s.InsertDirectory(path, text):
@@ -152,9 +163,11 @@ class StatementRunner:
                 return self._explain(mode, inner, text)
             case s.ExecuteImmediate():
                 return self._immediate(statement)
+            case s.ShowExtended():
+                return self._show_extended(statement)
             case s.Other(text):
                 return self.spark_sql(text)
-            case s.Drop(name) if is_managed_name(self.engine, name):
+            case s.Drop(name) if is_managed_name(self.engine, name) or name_parts(name)[0] == CATALOG_NAME:
                 ddl.drop(self.engine, statement)  # even if its metadata cannot be read
                 return self.nothing()
         assert isinstance(statement, OnTable)
@@ -168,17 +181,30 @@ class StatementRunner:
                 ddl.alter(self.engine, statement, table)
             case s.Truncate():
                 delete_where(table, ALWAYS)
+            case s.Describe(column=column) if column:
+                return describing.describe_column(session, table, column)
             case s.Describe(extended=extended):
-                return shows.describe_table(session, table, extended=extended)
+                return describing.describe_table(self.engine.gateway, table, extended=extended)
+            case s.Refresh():
+                pass  # every statement reads the newest metadata
             case s.Show(what="partitions"):
                 return shows.show_partitions(session, table)
             case s.Show(what="create table"):
-                return shows.create_statement(session, table)
-            case s.Show(what="tblproperties"):
-                return shows.show_properties(session, table)
+                return describing.create_statement(self.engine.gateway, table)
+            case s.Show(what="tblproperties", name=wanted):
+                return describing.show_properties(session, table, wanted)
             case s.Show():
                 return shows.show_columns(session, table)
         return self.nothing()
+
+    def _show_extended(self, shown: s.ShowExtended) -> DataFrame:
+        """Spark's own tables, and the managed ones, of that pattern."""
+        namespace = shown.namespace or self.engine.gateway.spark.catalog.currentDatabase()
+        any_case = re.compile("|".join(re.escape(each).replace(r"\*", ".*") for each in shown.pattern.split("|")), re.I)
+        known = list_tables(self.engine.catalog, namespace) if namespace in list_namespaces(self.engine.catalog) else ()
+        names = [joined_name([namespace, each]) for each in known if any_case.fullmatch(each)]
+        ours = describing.matching_tables(self.engine.gateway.spark, [self.engine.load(name) for name in names])
+        return self.spark_sql(shown.text).unionAll(ours) if names else self.spark_sql(shown.text)
 
     def nothing(self) -> DataFrame:
         """The result of a command: no rows of no columns."""
@@ -191,14 +217,17 @@ class StatementRunner:
         refuse_managed_path(self.engine, made.location or lowered(dict(made.options)).get("path", ""))
         return self.spark_sql(made.text)
 
-    def insert_into(self, name: str, rows: DataFrame, *, overwrite: bool) -> None:
+    def insert_into(self, name: str, rows: DataFrame, *, overwrite: bool, options: WriteOptions) -> None:
         """Run the INSERT that `DataFrameWriter.insertInto` means: the statement, with these rows for its query."""
         verb = "overwrite" if overwrite else "into"
-        plan = self.analyzer.parsed(f"insert {verb} {name} select 1")
+        written = name if options.branch == "main" else f"{name}.{quoted(f'branch_{options.branch}')}"
+        plan = self.analyzer.parsed(f"insert {verb} {written} select 1")
         query = self.engine.gateway.one(spark41.execution_of(rows).analyzed())
         parsed = self.analyzer.command_of(plan.withNewChildren(query))
         assert isinstance(parsed, ParsedInsert)
-        self._run_until_done(qualified(self.engine, name), parsed)
+        target = qualified(self.engine, written)
+        engine, _ = options.on(self.engine, self.engine.load(qualified(self.engine, name)))
+        StatementRunner(engine, self.spark_sql)._run_until_done(target, parsed)
         follow_tables(self.engine)
 
     def _immediate(self, immediate: s.ExecuteImmediate) -> DataFrame:
@@ -223,9 +252,28 @@ class StatementRunner:
         elif isinstance(statement, s.QueryStatement):
             rows = self.spark_sql(statement.text)
         else:
-            return self.spark_sql(text)
+            found = self._looked_for(statement)
+            if found is None:
+                return self.spark_sql(text)
+            rows = found
         said = explain_query(self.engine, rows, mode)
         return texts(self.engine.gateway.spark, ("plan",), [(said,)])
+
+    def _looked_for(self, statement: s.Statement) -> DataFrame | None:
+        """The query for the rows that an UPDATE, DELETE or MERGE of a managed table looks for; `None`: it is none."""
+        if not isinstance(statement, s.RowLevel):
+            return None
+        parsed = self.analyzer.command_of(self.analyzer.parsed(statement.text))
+        name = managed_target(self.engine, parsed.target) if isinstance(parsed, ParsedCommand) else None
+        if name is None or not isinstance(parsed, ParsedCommand):
+            return None
+        table = self.engine.session_table(self.engine.load(name))
+        with names_mean(self.engine, pinned={name: table}):
+            rows = self.engine.scan(table).rows
+            meant = meaning_on(self.engine, table, rows, parsed)
+        if meant.source is not None:
+            return rows.join(meant.source, meant.condition)
+        return rows if meant.condition is None else rows.filter(meant.condition)
 
     def _with_metadata_columns(self, text: str, args: Arguments | None) -> DataFrame:
         """A query that may name metadata columns: what is in force stays so."""

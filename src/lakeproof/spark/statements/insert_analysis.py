@@ -18,7 +18,6 @@ from lakeproof.spark.reading.catalyst import translated, trees_of
 from lakeproof.spark.row_level.scan_filters import Asked, asked_of_table
 from lakeproof.spark.row_level.target import analyzer_of
 from lakeproof.spark.statements.analysis import ParsedInsert
-from lakeproof.spark.statements.options import refuse_write_options
 
 MOST_LOOKS = 50
 
@@ -43,11 +42,13 @@ def resolve_insert(engine: Engine, name: str, parsed: ParsedInsert) -> ResolvedI
 
 
 def _resolved(engine: Engine, table: Table, parsed: ParsedInsert) -> ResolvedInsert | None:
-    gateway, analyzer = engine.gateway, analyzer_of(engine)
+    gateway, analyzer, name = engine.gateway, analyzer_of(engine), f"table {'.'.join(table.name())}"
     command = analyzer.resolved(parsed.plan)
     if command.table().table().toString() != version_label(table):
         return None
-    refuse_write_options(table, gateway.java_map(command.writeOptions()))
+    if given := gateway.java_map(command.writeOptions()):
+        hint = "use a DataFrame's writer"
+        raise InvalidInput(f"the write option `{next(iter(given))}` is not supported here", place=name, hint=hint)
     rows = gateway.dataframe(command.query())
     said = asked_of_table(engine, table, rows)
     head = table.current_snapshot()

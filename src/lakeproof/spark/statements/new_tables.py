@@ -16,20 +16,24 @@ from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway, items_of
 from lakeproof.spark.statements.ddl import create_from_rows
-from lakeproof.spark.statements.names import qualified
+from lakeproof.spark.statements.names import managed, qualified
 from lakeproof.spark.statements.options import reader_options
-from lakeproof.spark.statements.table_options import is_managed, partition_by
+from lakeproof.spark.statements.replacing import replace_from_rows
+from lakeproof.spark.statements.table_options import default_provider, is_managed, partition_by
 from lakeproof.sql.statements import CreateTable, PartitionTransform
 
 
-def create_by_writer(engine: Engine, name: str, rows: DataFrame, writer: Any) -> bool:
-    """Make the table that a `DataFrameWriterV2` describes; false: it does not ask for a managed one."""
+def create_by_writer(
+    engine: Engine, name: str, rows: DataFrame, writer: Any, *, replaces: bool = False, must_exist: bool = False
+) -> bool:
+    """Make or replace the table that a `DataFrameWriterV2` describes; false: it does not ask for a managed one."""
     gateway = engine.gateway
-    provider = _optional(gateway, writer, spark41.WRITER_PROVIDER)
+    provider = _optional(gateway, writer, spark41.WRITER_PROVIDER) or default_provider(engine)
     held = gateway.java_map(gateway.hidden_field(writer, spark41.WRITER_PROPERTIES))
     properties = {str(key): str(value) for key, value in held.items()}
     options = reader_options(gateway, writer)
-    if not is_managed(provider or "", {**options, **properties}):
+    there = replaces and managed(engine, name) is not None
+    if not there and not is_managed(provider or "", {**options, **properties}):
         return False
     given = _optional(gateway, writer, spark41.WRITER_PARTITIONING)
     fields = [partition_by(transform) for transform in items_of(given)] if given is not None else []
@@ -41,8 +45,10 @@ def create_by_writer(engine: Engine, name: str, rows: DataFrame, writer: Any) ->
         properties=tuple(properties.items()),
         partitions=tuple(PartitionTransform(joined_name(each.column.split(".")), each.transform) for each in fields),
         clauses=("clustered",) if _optional(gateway, writer, spark41.WRITER_CLUSTERING) is not None else (),
+        replace=replaces,
+        must_exist=must_exist,
     )
-    create_from_rows(engine, made, qualified(engine, name), rows)
+    (replace_from_rows if replaces else create_from_rows)(engine, made, qualified(engine, name), rows)
     return True
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lakeproof.iceberg.tables.tables import PartitionBy
+from lakeproof.spark.engine import Engine
 
 MANAGED = "addtablemanagement"
 DEPENDENCIES = "columndependencies"
@@ -16,6 +17,12 @@ def is_managed(provider: str, options: dict[str, str]) -> bool:
     return provider.lower() == "iceberg" or known.get(MANAGED, known.get(f"option.{MANAGED}", "")).lower() == "true"
 
 
+def default_provider(engine: Engine) -> str:
+    """What a table is made of that names no provider: `iceberg` where the session says so."""
+    chosen = str(engine.gateway.spark.conf.get("spark.sql.sources.default", "parquet"))
+    return chosen if chosen.lower() == "iceberg" else ""
+
+
 def lowered(options: dict[str, str]) -> dict[str, str]:
     """Options by their names in lower case, as Spark compares them."""
     return {name.lower().removeprefix("option."): value for name, value in options.items()}
@@ -23,7 +30,8 @@ def lowered(options: dict[str, str]) -> dict[str, str]:
 
 def table_properties(properties: dict[str, str]) -> dict[str, str]:
     """What stays with the table of what CREATE TABLE said."""
-    told = {"provider", "location", "path", "owner", "external", "is_managed_location", MANAGED, DEPENDENCIES}
+    told = {"provider", "location", "path", "external", "is_managed_location", "table_type", MANAGED, DEPENDENCIES}
+    told |= {"current-snapshot-id", "format", "sort-order", "identifier-fields"}  # which SHOW CREATE TABLE tells
     return {
         name: value
         for name, value in properties.items()

@@ -17,7 +17,7 @@ from pyspark.sql import types as spark
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.pyiceberg_names import Schema, Table
-from lakeproof.iceberg.reading.changes import RowsOfFile
+from lakeproof.iceberg.reading.changes import ChangeWindow, RowsOfFile, changes_of, operation_of, window_between
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway, from_java, items_of
@@ -110,6 +110,13 @@ def changed_rows(
     if any(each.but is not None for each in changes):
         rows = rows.filter(kept_columns.get(DELETED, lambda: is_live(engine.gateway.spark)))
     return rows.select(*(column.shown() for column in columns), *hidden)
+
+
+def appended_rows(engine: Engine, table: Table, start: int, end: int | None) -> DataFrame:
+    """The rows of the appends after `start` up to `end` (`None`: the head); other commits are passed over."""
+    window = window_between(table, start, end)
+    appends = tuple(each for each in window.snapshots if operation_of(each) == "append")
+    return changed_rows(engine, table, changes_of(table, ChangeWindow(appends)))
 
 
 def is_insert() -> Column:

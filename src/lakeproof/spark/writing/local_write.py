@@ -59,7 +59,7 @@ class _Columns(NamedTuple):
 def local_files(gateway: Gateway, table: iceberg.Table, rows: DataFrame, folder: str) -> list[iceberg.DataFile] | None:
     """The rows as data files below `folder`, or `None` where Spark's own writer must write them."""
     plan = spark41.execution_of(rows).optimizedPlan()
-    if plan.nodeName() != "LocalRelation" or table_dependencies(table):
+    if plan.nodeName() != "LocalRelation" or table_dependencies(table) or table.sort_order().fields:
         return None
     columns = _columns(table, rows)
     codec = table.properties.get("write.parquet.compression-codec", "zstd").lower()

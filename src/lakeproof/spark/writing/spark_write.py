@@ -42,6 +42,7 @@ from lakeproof.spark.jvm.spark_types import FIELD_ID, has_collections, to_spark_
 from lakeproof.spark.reading.columns import named_column, quoted
 from lakeproof.spark.writing.leftovers import remove_folder, removed_if_failed
 from lakeproof.spark.writing.local_write import local_files
+from lakeproof.spark.writing.ordering import in_order
 from lakeproof.spark.writing.transforms import decoded, encoded, transform_column
 from lakeproof.spark.writing.worker_write import write_in_workers
 
@@ -68,12 +69,13 @@ def write_rows(gateway: Gateway, table: Table, rows: DataFrame) -> WrittenFiles:
         chosen = tagged(rows, table)
         names = [f"{_PART}{field.name}" for field in table.spec().fields]
         in_workers = _format(table) == "parquet" and has_collections(chosen.schema)
-        with_parts = with_partition_columns(chosen, table, as_text=in_workers)
+        with_parts = in_order(with_partition_columns(chosen, table, as_text=in_workers), table, names)
         if in_workers:
             files = write_in_workers(with_parts, names, folder, table)
         else:
             paths = native_paths(gateway, with_parts, names, folder, table)
             files = [_written(table, path) for path in paths]
+        files = [file._replace(sort_order_id=table.sort_order().order_id) for file in files]
         return WrittenFiles(with_statistics(table, files), folder)
 
 

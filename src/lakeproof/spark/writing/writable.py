@@ -24,7 +24,7 @@ from lakeproof.spark.reading.columns import quoted
 from lakeproof.spark.row_level.insert import insert
 from lakeproof.spark.row_level.scan_filters import asked_of_table
 from lakeproof.spark.statements.insert_analysis import ResolvedInsert
-from lakeproof.spark.statements.options import refuse_write_options
+from lakeproof.spark.statements.options import write_options
 
 _CAPABILITIES = ("BATCH_READ", "V1_BATCH_WRITE", "BATCH_WRITE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC", "TRUNCATE")
 
@@ -92,9 +92,10 @@ class WritableTable(JavaProxy):
     def newWriteBuilder(self, info: Any) -> WriteBuilder:
         """A write begins."""
         options = info.options()
-        if not options.isEmpty():
-            refuse_write_options(self.table, dict(options.asCaseSensitiveMap()))
-        return WriteBuilder(self.engine, self.table)
+        if options.isEmpty():
+            return WriteBuilder(self.engine, self.table)
+        said = write_options(self.table, dict(options.asCaseSensitiveMap()))
+        return WriteBuilder(*said.on(self.engine, self.table))
 
     @from_java
     def newScanBuilder(self, options: Any) -> Any:
@@ -135,7 +136,7 @@ class WriteBuilder(JavaProxy):
     @from_java
     def overwrite(self, predicates: Any) -> WriteBuilder:
         """The rows of a filter are replaced."""
-        self.mode = Overwrite(all_of(filter_of(predicate) for predicate in predicates))
+        self.mode = Overwrite(all_of(filter_of(predicate) for predicate in predicates), may_add_others=True)
         return self
 
     def overwriteDynamicPartitions(self) -> WriteBuilder:
