@@ -14,14 +14,15 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from lakeproof.checker.search import check
-from lakeproof.commit import attempt, driver
+from lakeproof.commit import Command, TableChange, attempt, driver
 from lakeproof.commit.checks import ALL_CHECKS
 from lakeproof.commit.policy import POLICIES
 from lakeproof.iceberg.committing.commit import ATTEMPTING, LOOKING, METADATA_WRITTEN, SWAPPED
 from lakeproof.iceberg.committing.whole_file_commits import CommitOptions, append
 from lakeproof.iceberg.pyiceberg_names import LongType, NestedField, Schema
 from lakeproof.iceberg.tables.catalogs import open_catalog
-from lakeproof.iceberg.tables.tables import create_table
+from lakeproof.iceberg.tables.replacing import Replacing, replace_with_rows, replacement
+from lakeproof.iceberg.tables.tables import create_table, load_table
 from lakeproof.models.iceberg import build
 from lakeproof.scenarios.against_checks import AgainstChecks
 from lakeproof.scenarios.run import find_differences
@@ -161,3 +162,12 @@ def test_the_runtime_goes_through_the_driver(tmp_path: Path) -> None:
 
     assert traced(lambda: append(table, (), CommitOptions(on_phase=watched))) == ALL
     assert phases == [ATTEMPTING, METADATA_WRITTEN, LOOKING, ATTEMPTING, METADATA_WRITTEN, SWAPPED]
+
+    wanted = replacement(Schema(NestedField(1, "other", LongType())))
+    made = Replacing(wanted, wanted.of(table), TableChange(Command.INSERT), POLICIES["lakeproof"], {})
+    phases.clear()
+    assert traced(lambda: replace_with_rows(table, made, (), watched, reruns=0, reruns_left=False)) == ALL
+    assert phases == [ATTEMPTING, METADATA_WRITTEN, LOOKING, ATTEMPTING, METADATA_WRITTEN, SWAPPED]
+    replaced = load_table(catalog, "t")
+    assert replaced.schema().column_names == ["other"]
+    assert replaced.metadata.table_uuid == table.metadata.table_uuid

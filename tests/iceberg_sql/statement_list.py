@@ -2,6 +2,7 @@
 
 `statements.txt` has one line each. A number begins a case (the number of the statement in the list), `py` behind it a
 Python call instead of SQL; `look` is a query that is answered after every case of its chapter which is no query;
+`apache` is how Apache Iceberg spells the case before it, where a catalog of its own wants another name;
 `conf` sets a setting of the session, or unsets it; an indented line without a number is set-up. `{snap:e:1}` is the id
 of the first snapshot of `e`, `{snap:e:-1}` that of the newest, `{ms:…}` and `{s:…}` its time, `{place:w}` the folder
 of a table, `{metadata:w}` its metadata file, `{warehouse}` the folder of everything.
@@ -18,11 +19,12 @@ _CASE = re.compile(r" {0,4}(\d+) (py )?(.*)")
 
 
 class Step(NamedTuple):
-    """One line: a case has a number, set-up has none; `kind` is `sql`, `py` or `conf`."""
+    """One line: a case has a number, set-up has none; `kind` is `sql`, `py` or `conf`, `apache` the other spelling."""
 
     number: int | None
     kind: str
     text: str
+    apache: str = ""
 
 
 class Chapter(NamedTuple):
@@ -48,6 +50,8 @@ def read_chapters(path: Path = LIST) -> list[Chapter]:
         last = found[-1]
         if line.startswith("look  "):
             found[-1] = last._replace(looks=(*last.looks, line[6:]))
+        elif line.startswith("apache  "):
+            found[-1] = last._replace(steps=(*last.steps[:-1], last.steps[-1]._replace(apache=line[8:])))
         else:
             found[-1] = last._replace(steps=(*last.steps, _step(line)))
     return found

@@ -73,6 +73,10 @@ def test_partition_columns_may_bring_their_types() -> None:
         pytest.param("describe extended t", s.Describe("t", "", True), id="describe extended"),
         pytest.param("desc t", s.Describe("t", ""), id="desc"),
         pytest.param("show partitions t", s.Show("partitions", "", "t"), id="show partitions"),
+        pytest.param("describe t c", s.Describe("t", "", column="c"), id="describe a column"),
+        pytest.param("refresh table t", s.Refresh("t", ""), id="refresh"),
+        pytest.param("create table t like u using iceberg", s.CreateLike("t", "u", "", "iceberg"), id="create like"),
+        pytest.param("show table extended in db like 't*'", s.ShowExtended("t*", "", "db"), id="show table extended"),
         pytest.param("show create table t", s.Show("create table", "", "t"), id="show create table"),
         pytest.param("explain formatted select 1", s.Explain("formatted", "select 1", ""), id="explain"),
         pytest.param(
@@ -161,7 +165,28 @@ def test_a_statement(text: str, statement: s.Statement) -> None:
         ),
         ("drop tag if exists v1", (s.DropRef("tag", "v1", True),)),
         ("add partition (p='x')", ()),
-        ("set location 'x'", ()),
+        ("set location 'x'", (s.SetLocation("x"),)),
+        ("set identifier fields a, b.c", (s.IdentifierFields(("a", "b.c")),)),
+        ("drop identifier fields a", (s.IdentifierFields(("a",), dropped=True),)),
+        (
+            "write distributed by partition locally ordered by a desc, bucket(4, b) nulls last",
+            (
+                s.WriteOrder(
+                    (
+                        s.SortBy(s.PartitionTransform("a"), descending=True, nulls_first=False),
+                        s.SortBy(s.PartitionTransform("b", "bucket[4]"), nulls_first=False),
+                    ),
+                    "hash",
+                ),
+            ),
+        ),
+        ("write ordered by a", (s.WriteOrder((s.SortBy(s.PartitionTransform("a")),), "range"),)),
+        ("write unordered", (s.WriteOrder(),)),
+        ("replace columns (a int)", (s.ReplaceColumns((s.ColumnDefinition("a", "int"),)),)),
+        (
+            "alter column a first, b comment 'x'",
+            (s.AlterColumn("a", first=True), s.AlterColumn("b", comment="x")),
+        ),
     ],
 )
 def test_alter_table(text: str, changes: tuple[s.Change, ...]) -> None:
@@ -193,8 +218,8 @@ def test_the_column_aliases_of_a_merge_source_move_inside(text: str, moved: str)
     "text",
     [
         "msck repair table x", "set a.b=c", "use db", "create view v as select 1", "create temp view v as select 1",
-        "cache table t", "show tables in db", "refresh table t",
-        "create table t like u", "describe database d", "drop view v", "create database d",
+        "cache table t", "show tables in db",
+        "create table t like u stored as orc", "describe database d", "drop view v", "create database d",
         "analyze table t compute statistics",
     ],
 )  # fmt: skip
