@@ -28,8 +28,8 @@ from lakeproof.spark.jvm.gateway import Gateway, items_of
 from lakeproof.spark.jvm.session import session_like
 from lakeproof.spark.jvm.spark_types import has_collections
 from lakeproof.spark.reading import lineage
-from lakeproof.spark.reading.columns import history_of, scan_columns
-from lakeproof.spark.reading.deletes import is_live
+from lakeproof.spark.reading.columns import history_of, kept_columns, scan_columns
+from lakeproof.spark.reading.deletes import DELETED, is_live
 from lakeproof.spark.reading.file_index import ScanSource
 from lakeproof.spark.reading.scan import Scans
 from lakeproof.spark.row_level.row_positions import Found, PlacedFileIndex, placed_source, read_schema
@@ -122,7 +122,7 @@ def rows_kept(gateway: Gateway, table: Table, source: ScanSource, homes: Sequenc
     fields = [lineage.STORED_ID, lineage.STORED_NUMBER] if index.lineage else []
     rows = Scans(gateway).relation(table, index, read_schema(columns, fields))
     if any(home.path in lost for home in homes):
-        rows = rows.filter(is_live(gateway.spark))
+        rows = rows.filter(kept_columns.get(DELETED, lambda: is_live(gateway.spark)))
     chosen = [column.shown() for column in columns]
     if index.lineage:
         chosen += [lineage.row_id().alias(ROW_ID), lineage.last_updated().alias(LAST_UPDATED)]

@@ -15,18 +15,22 @@ from pyspark.sql import SparkSession
 
 from lakeproof.spark.jvm import spark41
 
+_LOOK_EVERY = 5  # new callers: to look which threads have ended takes a call for each that is known, or more
+
 
 class CallbackConnections:
     """The connections by which Java calls Python, each with its JVM thread."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark, self._jvm = spark, spark41.java_machine(spark)
+        self._current_thread = self._jvm.java.lang.Thread.currentThread
         self._seen = threading.local()
         self._lock = threading.Lock()
         self._open: list[tuple[Any, int]] = []
+        self._noted = 0
 
     def note_caller(self) -> None:
-        """Remember the thread that calls, if it is new; then close what threads before it have left."""
+        """Remember the thread that calls, if it is new; now and then close what threads before it have left."""
         if getattr(self._seen, "noted", False):
             return
         self._seen.noted = True
@@ -34,7 +38,7 @@ class CallbackConnections:
         if connection is None:  # a thread of Python's own, which Java calls back
             return
         try:
-            thread = self._jvm.java.lang.Thread.currentThread()
+            thread = self._current_thread()
             gone = self._take_dead((thread, connection.socket.getpeername()[1]))
             if gone:
                 self._close(gone)
@@ -44,6 +48,10 @@ class CallbackConnections:
     def _take_dead(self, new: tuple[Any, int]) -> set[int]:
         """The ports of threads that ended; they are forgotten here, and the new one is known."""
         with self._lock:
+            self._noted += 1
+            if self._noted % _LOOK_EVERY:
+                self._open.append(new)
+                return set()
             known, self._open = self._open, [new]
         alive = [(thread, port) for thread, port in known if thread.isAlive()]
         with self._lock:

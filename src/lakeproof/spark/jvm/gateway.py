@@ -28,6 +28,7 @@ from lakeproof.spark.jvm.spark41 import CapturedException
 # A longer text makes py4j's reader run out of memory; about 20,000 files.
 _LONGEST_BY_SOCKET = 5_000_000
 _DEEPEST_CAUSE = 30
+_MOST_TOGETHER = 10  # arguments of `List.of`
 SEPARATOR = "\x00\x01\x00"
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _T = TypeVar("_T")
@@ -83,10 +84,21 @@ class Gateway:
 
     def sequence(self, items: Iterable[Any]) -> Any:
         """A Scala Seq."""
+        return self.static(spark41.PYTHON_UTILS, "toSeq")(self.listed(list(items)))
+
+    def listed(self, items: Sequence[Any]) -> Any:
+        """A Java list; ten of its items travel in one call."""
+        if len(items) == 1:
+            return self.static("java.util.Collections", "singletonList")(items[0])
+        of = self.static("java.util.List", "of")
+        if len(items) <= _MOST_TOGETHER:
+            return of(*items)
         built = self.named("java.util.ArrayList")()
-        for item in items:
-            built.add(item)
-        return self.static(spark41.PYTHON_UTILS, "toSeq")(built)
+        for first in range(0, len(items) - 1, _MOST_TOGETHER):
+            built.addAll(of(*items[first : first + _MOST_TOGETHER]))
+        if len(items) % _MOST_TOGETHER == 1:
+            built.add(items[-1])
+        return built
 
     def one(self, item: Any) -> Any:
         """A Scala Seq of one item."""
@@ -103,15 +115,16 @@ class Gateway:
         """A Java array of strings, in one call."""
         return self.mapper.readValue(json.dumps(list(items)), self.class_of("[Ljava.lang.String;"))
 
-    def built(self, text: str, kind: Any) -> Any:
+    def built(self, text: str, kind: Any, mapper: Any = None) -> Any:
         """Java objects from one JSON text, which travels in a file where it is too long for the socket."""
+        mapper = mapper or self.mapper
         if len(text) <= _LONGEST_BY_SOCKET:
-            return self.mapper.readValue(text, kind)
+            return mapper.readValue(text, kind)
         handle, name = tempfile.mkstemp(suffix=".json")
         try:
             with os.fdopen(handle, "w") as file:
                 file.write(text)
-            return self.mapper.readValue(self.jvm.java.io.File(name), kind)
+            return mapper.readValue(self.jvm.java.io.File(name), kind)
         finally:
             Path(name).unlink()
 
@@ -126,15 +139,17 @@ class Gateway:
 
     def scala_map(self, items: dict[str, str]) -> Any:
         """An immutable Scala map."""
-        return self.jvm.PythonUtils.toScalaMap(items)
+        return self.static(spark41.PYTHON_UTILS, "toScalaMap")(items)
 
     def java_map(self, scala_map: Any) -> dict[Any, Any]:
         """A Scala map as a dictionary."""
+        if scala_map.isEmpty():
+            return {}
         return dict(self.jvm.scala.jdk.javaapi.CollectionConverters.asJava(scala_map))
 
     def some(self, item: Any) -> Any:
         """A Scala Some."""
-        return self.jvm.scala.Some(item)
+        return self.named("scala.Some")(item)
 
     @property
     def none(self) -> Any:
@@ -224,10 +239,9 @@ def texts_of(sequence: Any) -> list[str]:
 
 
 def items_of(sequence: Any) -> Iterator[Any]:
-    """The items of a Scala collection."""
-    iterator = sequence.iterator()
-    while iterator.hasNext():
-        yield iterator.next()
+    """The items of a Scala Seq, one call each; its iterator would be asked twice as often."""
+    for number in range(sequence.size()):
+        yield sequence.apply(number)
 
 
 class JavaProxy:
@@ -263,7 +277,8 @@ def from_java(method: _Method) -> _Method:
     def called(self: JavaProxy, *arguments: Any) -> Any:
         self.gateway.callers.note_caller()
         try:
-            answer = self.gateway.answers.last = method(self, *arguments)
+            with spark41.without_origins():
+                answer = self.gateway.answers.last = method(self, *arguments)
         except CapturedException as error:
             origin = error._origin or self.gateway.jvm.java.lang.RuntimeException(str(error))
             self.gateway.answers.last = origin

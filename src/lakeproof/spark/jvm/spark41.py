@@ -7,14 +7,17 @@ start what a session lacks, by name, before a statement stumbles over it. What P
 from __future__ import annotations
 
 import json
+import threading
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
+from pyspark.errors import utils as error_utils
 from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -78,6 +81,7 @@ CATALOG_TABLE = f"{_CATALYST}catalog.CatalogTable"
 CATALOG_TABLE_PARTITION = f"{_CATALYST}catalog.CatalogTablePartition"
 CATALOG_TABLE_TYPE = f"{_CATALYST}catalog.CatalogTableType"
 ALIAS = f"{_CATALYST}expressions.Alias"
+BASE_PREDICATE = f"{_CATALYST}expressions.BasePredicate"
 BIND_REFERENCES = f"{_CATALYST}expressions.BindReferences"
 BLOOM_FILTER_MIGHT_CONTAIN = f"{_CATALYST}expressions.BloomFilterMightContain"
 CAST = f"{_CATALYST}expressions.Cast"
@@ -151,7 +155,7 @@ def case_class(gateway: Any, name: str, fields: Sequence[str], **given: Any) -> 
     rest = {field: number for number, field in enumerate(fields, 1) if field not in given}
     filled = gateway.once(f"{name} without {sorted(given)}", lambda: defaults(kind, "apply", rest.values()))
     values = {**dict(zip(rest, filled, strict=True)), **given}
-    return kind.apply(*[values[field] for field in fields])
+    return gateway.static(name, "apply")(*[values[field] for field in fields])
 
 
 def copied(item: Any, fields: Sequence[str], **changed: Any) -> Any:
@@ -184,6 +188,35 @@ ROW_INDEX = "_tmp_metadata_row_index"
 """The column that Spark's Parquet reader fills with the number of each row in its file."""
 
 # ---------------------------------------------------------------- private attributes of PySpark
+
+
+class _Own(threading.local):
+    """Whether this thread runs code of ours, and not the user's."""
+
+    depth = 0
+
+
+_own = _Own()
+_tells_origins = error_utils.is_debugging_enabled
+
+
+def _tells_origin() -> bool:
+    return not _own.depth and bool(_tells_origins())
+
+
+@contextmanager
+def without_origins() -> Iterator[None]:
+    """Columns that are made inside do not say where in Python they were made.
+
+    PySpark asks the JVM ten times for each function and method of a column, so that an error can name the user's own
+    line; inside a statement of ours there is none.
+    """
+    error_utils.is_debugging_enabled = _tells_origin
+    _own.depth += 1
+    try:
+        yield
+    finally:
+        _own.depth -= 1
 
 
 def active_context() -> Any:

@@ -131,8 +131,8 @@ def _columns(table: Table, clauses: Sequence[ResolvedClause]) -> list[Column]:
         for number, clause in enumerate(clauses):
             if clause.values is not None:
                 chosen = chosen.when(F.col(_CLAUSE) == number, clause.values[at])
-        nothing = F.lit(None).cast(field.dataType)
-        columns.append((nothing if chosen is F else chosen).alias(field.name))
+        made = F.lit(None).cast(field.dataType) if chosen is F else chosen
+        columns.append(made.alias(field.name))
     return columns
 
 

@@ -6,6 +6,7 @@ conflict. Beyond a few hundred keys a Bloom filter of them keeps most rows witho
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from pyspark.sql import functions as F
 
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
-from lakeproof.spark.jvm.gateway import Gateway, items_of
+from lakeproof.spark.jvm.gateway import Gateway, texts_of
 from lakeproof.spark.reading.columns import named_column
 from lakeproof.spark.row_level.literals import spark_literals
 
@@ -26,6 +27,7 @@ _FEW_ROWS = 10_000  # a source of so few rows brings its keys to the driver
 _SMALL_BYTES = 1024 * 1024  # of keys: probably few enough to be listed at once
 _BROADCAST_BYTES, _BUILD_BYTES = 32 * 1024 * 1024, 64 * 1024 * 1024  # of the whole source; of a shuffled part of it
 _LEAST_EXPECTED, _MOST_EXPECTED = 100_000, 2_000_000  # keys in a Bloom filter: a large one misses every cache
+_PRINTED = re.compile(r"(.*)#(\d+)L?(?:-T\d+ms)?", re.DOTALL)
 _WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
 _HASHED = (*_WHOLE_NUMBERS, "string", "date", "timestamp", "timestamp_ntz", "binary")  # equal values, equal hashes
 
@@ -150,14 +152,14 @@ def only_matching(target: DataFrame, keys: Keys) -> DataFrame:
 
 def _equalities(plan: Any, target: DataFrame) -> Iterator[_Pair]:
     """The join's equalities between one expression of the target and one of the source."""
-    own = {attribute.exprId().id(): attribute.name() for attribute in _output(target)}
+    own = dict(_ids_and_names(spark41.execution_of(target).analyzed().output()))
     node = plan
     while node.nodeName() != "Join":
         node = node.children().apply(0)
     if node.condition().isEmpty():
         return
     for equality in _conjuncts(node.condition().get()):
-        if equality.getClass().getSimpleName() != "EqualTo" or not _is_plain(equality.left()):
+        if equality.nodeName() != "EqualTo" or not _is_plain(equality.left()):
             continue
         for left, right in ((equality.left(), equality.right()), (equality.right(), equality.left())):
             if _all_in(left, own) and not _any_in(right, own):
@@ -170,7 +172,13 @@ def _is_plain(expression: Any) -> bool:
 
 
 def _ids(expression: Any) -> list[int]:
-    return [reference.exprId().id() for reference in items_of(expression.references().toSeq())]
+    return [number for number, _ in _ids_and_names(expression.references().toSeq())]
+
+
+def _ids_and_names(attributes: Any) -> list[tuple[int, str]]:
+    """What a Seq of attributes prints, in one call: `name#12`, or `name#12L` of a bigint."""
+    told = (_PRINTED.fullmatch(text) for text in texts_of(attributes))
+    return [(int(found[2]), found[1]) for found in told if found is not None]
 
 
 def _all_in(expression: Any, own: dict[int, str]) -> bool:
@@ -184,25 +192,21 @@ def _any_in(expression: Any, own: dict[int, str]) -> bool:
 
 def _column(expression: Any, own: dict[int, str]) -> Column | None:
     """The target column behind a plain reference, or behind a cast that only makes a whole number wider."""
-    if expression.getClass().getSimpleName() == "Cast":
+    if expression.nodeName() == "Cast":
         kinds = [str(kind.simpleString()) for kind in (expression.child().dataType(), expression.dataType())]
         if not all(kind in _WHOLE_NUMBERS for kind in kinds):
             return None
         if _WHOLE_NUMBERS.index(kinds[0]) > _WHOLE_NUMBERS.index(kinds[1]):
             return None
         expression = expression.child()
-    if expression.getClass().getSimpleName() != "AttributeReference":
+    if expression.nodeName() != "AttributeReference":
         return None
     name = own.get(expression.exprId().id())
     return None if name is None else named_column(name)
 
 
-def _output(rows: DataFrame) -> Iterator[Any]:
-    yield from items_of(spark41.execution_of(rows).analyzed().output())
-
-
 def _conjuncts(condition: Any) -> Iterator[Any]:
-    if condition.getClass().getSimpleName() == "And":
+    if condition.nodeName() == "And":
         yield from _conjuncts(condition.left())
         yield from _conjuncts(condition.right())
     else:

@@ -45,6 +45,7 @@ from lakeproof.spark.row_level.literals import spark_literal
 from lakeproof.spark.row_level.row_positions import PlacedFileIndex
 
 _AROUND = ("Project", "Filter", "SubqueryAlias")
+_WITHOUT_FILES = ("LocalRelation", "OneRowRelation", "Range")
 _OURS = "lakeproof "  # how the name of a managed file index begins
 
 
@@ -126,8 +127,8 @@ def _one_scan(plan: Any) -> _OneScan:
 
 def _location(relation: Any) -> str:
     """Where the files of a relation come from; nowhere, if it is not one of files."""
-    is_files = relation.getClass().getSimpleName() == "HadoopFsRelation"
-    return str(relation.location().toString()) if is_files else ""
+    told = str(relation.getClass().getName())
+    return str(relation.location().toString()) if told == spark41.HADOOP_FS_RELATION else ""
 
 
 def exact_filter(source: ScanSource, plan: Any) -> Expression | None:
@@ -186,36 +187,37 @@ def _shortened(expression: Expression) -> Expression:
     )
 
 
-def _scans(gateway: Gateway, plan: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[str, list[Any]]]:
+def _scans(gateway: Gateway, plan: Any) -> Iterator[tuple[str, list[Any]]]:
     """The scans of a plan, those inside subqueries too, each with the filters that stand directly above it."""
+    yield from _scans_below(gateway, plan, (), subqueries=not plan.subqueriesAll().isEmpty())
+
+
+def _scans_below(
+    gateway: Gateway, plan: Any, above: tuple[Any, ...], *, subqueries: bool
+) -> Iterator[tuple[str, list[Any]]]:
     kind = plan.nodeName()
-    if kind == "Filter":
-        above = (*above, *_conjuncts(gateway, plan.condition()))
-    elif kind == "LogicalRelation":
-        relation = plan.relation()
-        if relation.getClass().getSimpleName() == "HadoopFsRelation":
-            yield str(relation.location().toString()), list(above)
-    elif kind.startswith("InMemoryRelation"):  # what Spark keeps in memory hides the scan that it came from
+    if kind in _WITHOUT_FILES:
+        return
+    if kind == "LogicalRelation":
+        if location := _location(plan.relation()):
+            yield location, list(above)
+        return
+    if kind.startswith("InMemoryRelation"):  # what Spark keeps in memory hides the scan that it came from
         yield from _scans(gateway, plan.cacheBuilder().logicalPlan())
-    else:
-        above = ()
+    above = (*above, *_conjuncts(gateway, plan.condition())) if kind == "Filter" else ()
     for child in items_of(plan.children()):
-        yield from _scans(gateway, child, above)
-    for inner in items_of(plan.subqueries()):
+        yield from _scans_below(gateway, child, above, subqueries=subqueries)
+    for inner in items_of(plan.subqueries()) if subqueries else ():
         yield from _scans(gateway, inner)
 
 
 def _conjuncts(gateway: Gateway, condition: Any) -> Iterator[Any]:
-    subqueries = gateway.module(spark41.SUBQUERY_EXPRESSION)
-    for each in _all_conjuncts(condition):
-        if not subqueries.hasSubquery(each):
-            yield each
-
-
-def _all_conjuncts(condition: Any) -> list[Any]:
-    if condition.getClass().getSimpleName() != "And":
-        return [condition]
-    return [*_all_conjuncts(condition.left()), *_all_conjuncts(condition.right())]
+    """The condition, or the parts of it that say what they say without a subquery."""
+    if not gateway.module(spark41.SUBQUERY_EXPRESSION).hasSubquery(condition):
+        yield condition
+    elif condition.nodeName() == "And":
+        yield from _conjuncts(gateway, condition.left())
+        yield from _conjuncts(gateway, condition.right())
 
 
 def condition_of(expression: Expression, rows: DataFrame) -> Column:

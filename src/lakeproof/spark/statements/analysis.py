@@ -321,9 +321,9 @@ class Analyzer:
 
     def _uncast(self, value: Any) -> Any:
         tag = self.gateway.once("cast by insertion", lambda: self.gateway.module(spark41.CAST).BY_TABLE_INSERTION())
-        if value.getClass().getSimpleName() == "Cast" and value.getTagValue(tag).isDefined():
+        if value.nodeName() == "Cast" and value.getTagValue(tag).isDefined():
             value = value.child()
-        return value.child() if value.getClass().getSimpleName() == "AssertNotNull" else value
+        return value.child() if value.nodeName() == "AssertNotNull" else value
 
 
 def _refuse_other_types(when: str, condition: Any) -> None:
