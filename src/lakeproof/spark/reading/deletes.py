@@ -20,6 +20,7 @@ from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.reading.columns import kept_columns
 from lakeproof.spark.reading.file_index import FileGroup, ManagedFileIndex, ScanSource
+from lakeproof.spark.reading.partition_columns import ConstantColumn
 
 ROW_INDEX = spark41.ROW_INDEX  # Spark's reader fills a data column of this name with the row's position
 DELETED, FILE, GROUP = "_lakeproof_deleted", "_lakeproof_file", "_lakeproof_group"
@@ -68,9 +69,14 @@ class DeletingFileIndex(ManagedFileIndex):
     """A file index that gives every file its hidden values."""
 
     def __init__(
-        self, gateway: Gateway, source: ScanSource, deletes: SnapshotDeletes, only: frozenset[str] | None = None
+        self,
+        gateway: Gateway,
+        source: ScanSource,
+        deletes: SnapshotDeletes,
+        only: frozenset[str] | None = None,
+        columns: Sequence[ConstantColumn] = (),
     ) -> None:
-        super().__init__(gateway, source, deletes.hidden_schema, only)
+        super().__init__(gateway, source, deletes.hidden_schema, only, columns)
         self.deletes = deletes
 
     def groups(self, planned: ScanPlan) -> list[FileGroup]:

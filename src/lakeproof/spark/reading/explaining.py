@@ -42,9 +42,16 @@ def scans_of(engine: Engine, rows: DataFrame) -> list[ManagedScan]:
         key = node.relation().location().toString().removeprefix("lakeproof ")
         source = engine.scans.sources.get(key)
         if source is not None:
-            said = source.translated(trees_of(engine.gateway, node.dataFilters())).filter
+            said = source.translated(trees_of(engine.gateway, _filters(engine, node))).filter
             found.append(ManagedScan(source, source.planned(said)))
     return found
+
+
+def _filters(engine: Engine, node: Any) -> Any:
+    """What a scan is asked for, but for what other parts of the query will have to say while it runs."""
+    subqueries = engine.gateway.module(spark41.SUBQUERY_EXPRESSION)
+    known = [each for each in items_of(node.partitionFilters()) if not subqueries.hasSubquery(each)]
+    return node.dataFilters().prependedAll(engine.gateway.sequence(known)) if known else node.dataFilters()
 
 
 def _nodes(plan: Any) -> Iterator[Any]:

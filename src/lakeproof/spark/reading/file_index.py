@@ -21,16 +21,18 @@ from lakeproof.iceberg.reading.planning import ScanPlan, plan
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway, JavaProxy, from_java
 from lakeproof.spark.jvm.paths import SCHEMES, for_spark
+from lakeproof.spark.jvm.typed_json import json_of, read_typed
 from lakeproof.spark.reading.catalyst import CatalystNode, Translation, translated, trees_of
+from lakeproof.spark.reading.partition_columns import ConstantColumn, as_ddl, by_values, rows_that_match
 
 _ESCAPED = r'["\\\\\x00-\x1f]'  # what JSON cannot hold as it is
 _BYTES_PER_FILE = 500  # of a listed file in the JVM: its status, its path, the texts of both
 
 
 class FileGroup(NamedTuple):
-    """Files that share the values of the hidden columns; `files` are row numbers of the plan."""
+    """Files that share the values of the hidden and the partition columns; `files` are row numbers of the plan."""
 
-    hidden: tuple[bytes | int | None, ...]
+    hidden: tuple[bytes | int | str | None, ...]
     files: Sequence[int]
 
 
@@ -114,14 +116,24 @@ class ManagedFileIndex(JavaProxy):
     """The `FileIndex` of one source."""
 
     def __init__(
-        self, gateway: Gateway, source: ScanSource, hidden_schema: str = "", only: frozenset[str] | None = None
+        self,
+        gateway: Gateway,
+        source: ScanSource,
+        hidden_schema: str = "",
+        only: frozenset[str] | None = None,
+        columns: Sequence[ConstantColumn] = (),
     ) -> None:
         super().__init__(gateway)
-        self.source, self.only = source, only
+        self.source, self.only, self.partition_columns = source, only, columns
         # With a root path Spark would let INSERT write files beside the metadata; without one it refuses.
-        self._no_roots = gateway.sequence(())
-        struct = gateway.named(spark41.STRUCT_TYPE)
-        self.hidden_schema = struct.fromDDL(hidden_schema) if hidden_schema else gateway.empty_schema
+        self._no_roots = gateway.once("no roots", lambda: gateway.sequence(()))
+        declared = ", ".join([*([hidden_schema] if hidden_schema else []), *as_ddl(columns)])
+        read = gateway.static(spark41.STRUCT_TYPE, "fromDDL")
+        self.hidden_schema = (
+            gateway.once(f"schema {declared}", lambda: read(declared)) if declared else gateway.empty_schema
+        )
+        hidden = [part.split()[0] for part in hidden_schema.split(", ") if part]
+        self.names = [*hidden, *(column.field.name for column in columns)]
         self._size: int | None = None
 
     def groups(self, planned: ScanPlan) -> list[FileGroup]:
@@ -140,14 +152,37 @@ class ManagedFileIndex(JavaProxy):
 
     @from_java
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:
-        """The files to read. Hidden columns are never filtered by the user, so `partition_filters` say nothing."""
-        planned = self.source.planned(self.source.translated(trees_of(self.gateway, data_filters)).filter)
-        if type(self) is not ManagedFileIndex:  # the others know more than the snapshot says
-            return directories(self.gateway, planned.files, self.groups(planned))
-        handed = self.gateway.once("handed over", lambda: HandedOver(self.gateway))
-        return handed.get(
-            self.toString(), planned, lambda: directories(self.gateway, planned.files, self.groups(planned))
-        )
+        """The files to read. Spark does not look again at `partition_filters`, so they are decided here."""
+        asked = int(partition_filters.size()) if self.partition_columns else 0
+        trees = trees_of(self.gateway, partition_filters.appendedAll(data_filters) if asked else data_filters)
+        planned = self.source.planned(self.source.translated(trees).filter)
+
+        def listed() -> Any:
+            groups = self._apart(planned)
+            if asked:
+                rows = [group.hidden for group in groups]
+                groups = [groups[n] for n in rows_that_match(self.gateway, partition_filters, self.names, rows)]
+            return directories(self.gateway, planned.files, groups)
+
+        # The others know more than the snapshot says; and where the filter says less than was asked, so does the plan.
+        if type(self) is not ManagedFileIndex or not self.source.translated(trees[:asked]).exact:
+            return listed()
+        return self.gateway.once("handed over", lambda: HandedOver(self.gateway)).get(self.toString(), planned, listed)
+
+    def _apart(self, planned: ScanPlan) -> list[FileGroup]:
+        """The groups, and within each the files by the values of the partition columns."""
+        groups = self.groups(planned)
+        if not self.partition_columns:
+            return groups
+        same = by_values(planned, self.partition_columns)
+        if len(groups) == 1 and len(groups[0].files) == planned.files.num_rows:
+            return [FileGroup((*groups[0].hidden, *each.values), each.files) for each in same]
+        values = {number: each.values for each in same for number in each.files}
+        apart: dict[tuple[int, tuple[Any, ...]], list[int]] = {}
+        for at, group in enumerate(groups):
+            for number in group.files:
+                apart.setdefault((at, values[number]), []).append(number)
+        return [FileGroup((*groups[at].hidden, *these), files) for (at, these), files in apart.items()]
 
     @from_java
     def rootPaths(self) -> Any:
@@ -194,20 +229,13 @@ class ManagedFileIndex(JavaProxy):
 
 
 def directories(gateway: Gateway, files: pa.Table, groups: Sequence[FileGroup]) -> Any:
-    """The groups as Spark's `Seq[PartitionDirectory]`; many come in one call, which only a bitmap prevents."""
+    """The groups as Spark's `Seq[PartitionDirectory]`, in one call."""
     statuses = _status_texts(files)
-    if len(groups) == 1:
+    if len(groups) == 1 and not groups[0].hidden:
         return gateway.one(_directory(gateway, groups[0], statuses))
-    few = len(groups) <= 4
-    alone = [group for group in groups if few or any(isinstance(value, bytes) for value in group.hidden)]
-    together = [] if few else [g for g in groups if not any(isinstance(value, bytes) for value in g.hidden)]
-    found = gateway.jvm.java.util.ArrayList()
-    if together:
-        text = ",".join(_as_json(group, statuses) for group in together)
-        found.addAll(gateway.built(f"[{text}]", gateway.list_of(spark41.PARTITION_DIRECTORY)))
-    for group in alone:
-        found.add(_directory(gateway, group, statuses))
-    return gateway.jvm.PythonUtils.toSeq(found)
+    text = ",".join(_as_json(group, statuses) for group in groups)
+    found = read_typed(gateway, f"[{text}]", gateway.list_of(spark41.PARTITION_DIRECTORY))
+    return gateway.static(spark41.PYTHON_UTILS, "toSeq")(found)
 
 
 def _status_texts(files: pa.Table) -> list[str]:
@@ -235,15 +263,12 @@ def _statuses(gateway: Gateway, group: FileGroup, statuses: Sequence[str]) -> An
 
 
 def _directory(gateway: Gateway, group: FileGroup, statuses: Sequence[str]) -> Any:
-    files = _statuses(gateway, group, statuses)
-    row = _row(gateway, group.hidden) if group.hidden else gateway.once("empty row", lambda: _row(gateway, ()))
-    return gateway.named(spark41.PARTITION_DIRECTORY).apply(row, files)
-
-
-def _row(gateway: Gateway, values: Sequence[Any]) -> Any:
-    return gateway.named(spark41.GENERIC_INTERNAL_ROW)(gateway.array("java.lang.Object", values))
+    row = gateway.once(
+        "empty row", lambda: read_typed(gateway, '{"values":[]}', gateway.class_of(spark41.GENERIC_INTERNAL_ROW))
+    )
+    return gateway.named(spark41.PARTITION_DIRECTORY).apply(row, _statuses(gateway, group, statuses))
 
 
 def _as_json(group: FileGroup, statuses: Sequence[str]) -> str:
     files = ",".join(f'{{"fileStatus":{statuses[number]},"metadata":{{}}}}' for number in group.files)
-    return f'{{"values":{{"values":{json.dumps(group.hidden)}}},"files":[{files}]}}'
+    return f'{{"values":{{"values":{json_of(group.hidden)}}},"files":[{files}]}}'

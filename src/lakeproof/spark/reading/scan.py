@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as spark
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.pyiceberg_names import Schema, Table
+from lakeproof.iceberg.pyiceberg_names import PartitionSpec, Schema, Table
 from lakeproof.iceberg.tables.branches import label_of
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.default_values import read_row_by_row
@@ -21,6 +21,7 @@ from lakeproof.spark.reading.columns import ScanColumn, history_of, metadata_nam
 from lakeproof.spark.reading.deletes import ROW_INDEX, DeletingFileIndex, SnapshotDeletes, find_deletes, without_deleted
 from lakeproof.spark.reading.file_groups import AdoptedFileIndex, Portion, named_columns, portions_of, scan_names
 from lakeproof.spark.reading.file_index import ManagedFileIndex, ScanSource
+from lakeproof.spark.reading.partition_columns import partition_columns_of
 
 # Parquet's dictionaries and Bloom filters tell 0.0 from -0.0, which are equal in SQL: a file of one of them would be
 # passed over when the other is asked for. Its statistics do not.
@@ -120,11 +121,13 @@ class Scans:
     def _rows(
         self, source: ScanSource, columns: list[ScanColumn], deletes: SnapshotDeletes | None, portion: Portion
     ) -> DataFrame:
-        read = [column.read for column in columns]
+        of_partitions = partition_columns_of(columns, _specs_of(source), source.planned)
+        constant = {column.source_id for column in of_partitions}
+        read = [column.read for column in columns if column.read.metadata[FIELD_ID] not in constant]
         if deletes is None:
-            index = ManagedFileIndex(self.gateway, source, only=portion.paths)
+            index = ManagedFileIndex(self.gateway, source, only=portion.paths, columns=of_partitions)
             return self.relation(source.table, index, spark.StructType(read))
-        named = {field.metadata[FIELD_ID]: field.name for field in read}
+        named = {column.read.metadata[FIELD_ID]: column.read.name for column in columns}
         for each in deletes.equality:
             for field_id in each.field_ids:
                 if field_id not in named:
@@ -134,7 +137,8 @@ class Scans:
                         hint="let that engine compact the table first",
                     )
         schema = spark.StructType([*read, spark.StructField(ROW_INDEX, spark.LongType(), True)])
-        rows = self.relation(source.table, DeletingFileIndex(self.gateway, source, deletes, portion.paths), schema)
+        deleting = DeletingFileIndex(self.gateway, source, deletes, portion.paths, of_partitions)
+        rows = self.relation(source.table, deleting, schema)
         return without_deleted(rows, deletes, named)
 
     def relation(
@@ -172,6 +176,14 @@ def _row_reader(gateway: Gateway) -> Any:
     return gateway.once("row by row", lambda: spark41.java_session(session_like(gateway.spark, changed)))
 
 
+def _specs_of(source: ScanSource) -> list[PartitionSpec]:
+    """The partition specs that files of the snapshot have: the only one that the table has had, or those in use."""
+    specs = source.table.specs()
+    if len(specs) == 1:
+        return list(specs.values())
+    return [specs[number] for number in source.planned().files["spec_id"].unique().to_pylist()]
+
+
 def _has_floats(kind: spark.DataType) -> bool:
     """Whether a FLOAT or DOUBLE is in it, or anywhere inside."""
     if isinstance(kind, spark.StructType):
@@ -196,7 +208,7 @@ def _key(table: Table, schema: Schema, snapshot_id: int | None) -> str:
 def catalog_table(gateway: Gateway, source: ScanSource, schema: Any) -> Any:
     """What Spark's optimizer is told about the table: its name, its size and its number of rows."""
     namespace, name = source.table.name()[-2:]
-    identifier = gateway.named(spark41.TABLE_IDENTIFIER).apply(
+    identifier = gateway.static(spark41.TABLE_IDENTIFIER, "apply")(
         name, gateway.some(namespace), gateway.some("spark_catalog")
     )
     return described_table(gateway, identifier, schema, _statistics(gateway, source))
@@ -209,10 +221,10 @@ def described_table(gateway: Gateway, identifier: Any, schema: Any, statistics: 
         spark41.CATALOG_TABLE,
         spark41.CATALOG_TABLE_FIELDS,
         identifier=identifier,
-        tableType=gateway.named(spark41.CATALOG_TABLE_TYPE).EXTERNAL(),
-        storage=gateway.named(spark41.CATALOG_STORAGE_FORMAT).empty(),
+        tableType=gateway.once("external", lambda: gateway.named(spark41.CATALOG_TABLE_TYPE).EXTERNAL()),
+        storage=gateway.once("no storage", lambda: gateway.named(spark41.CATALOG_STORAGE_FORMAT).empty()),
         schema=schema,
-        provider=gateway.some("lakeproof"),
+        provider=gateway.once("provider", lambda: gateway.some("lakeproof")),
         stats=statistics,
     )
 
