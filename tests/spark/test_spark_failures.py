@@ -88,7 +88,7 @@ def test_a_broken_or_missing_metadata_file_says_so(
         newest.write_text("{ not json")
         with pytest.raises(InvalidInput) as caught:
             lake.sql(f"select * from {name}")
-        assert f"default.{name}" in caught.value.place
+        assert newest.name in caught.value.place
         newest.unlink()
         with pytest.raises(InvalidInput, match="missing"):
             lake.sql(f"select * from {name}")
