@@ -36,6 +36,11 @@ _TABLES = ("e", "w", "po", "inc", "t")  # whose snapshots are told by their orde
 _QUERY = re.compile(r"\s*(select|show|describe|desc|explain|from .* select|with .* select|table)\b", re.IGNORECASE)
 
 
+def _only_reads(text: str) -> bool:
+    """Whether it is a query that is not the source of an INSERT."""
+    return _QUERY.match(text) is not None and " insert " not in text.lower()
+
+
 def apache_iceberg(folder: Path) -> SparkSession:
     """Apache Iceberg as the session's own catalog, beside Spark's tables, and once more under the name `lakeproof`."""
     conf = {
@@ -92,8 +97,8 @@ class Run:
             if step.kind == "conf":
                 self._set(step.text)
                 continue
-            if self.sample and step.number is not None and step.number % 5 and _QUERY.match(step.text):
-                continue  # nothing that comes later depends on a query
+            if self.sample and step.number is not None and step.number % 5 and _only_reads(step.text):
+                continue  # nothing that comes later depends on it
             answer = self._answer(step)
             if step.number is None:
                 if "error" in answer:
