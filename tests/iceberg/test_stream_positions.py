@@ -14,10 +14,7 @@ from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS, Compare
 from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.whole_file_commits import append, delete_where, overwrite_where
-from lakeproof.iceberg.pyiceberg_names import Table
-from lakeproof.iceberg.reading import stream_positions
-from lakeproof.iceberg.reading.planning import plan
-from lakeproof.iceberg.reading.stream_positions import (
+from lakeproof.iceberg.history.stream_positions import (
     BatchLimits,
     StreamPosition,
     StreamRules,
@@ -25,6 +22,9 @@ from lakeproof.iceberg.reading.stream_positions import (
     next_position,
     position_of,
 )
+from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.reading import stream_positions
+from lakeproof.iceberg.reading.planning import plan
 from lakeproof.iceberg.tables.refs import rollback_to_snapshot
 from lakeproof.iceberg.tables.tables import PartitionBy
 

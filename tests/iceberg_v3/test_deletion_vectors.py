@@ -29,9 +29,9 @@ from lakeproof.iceberg.committing.commit import Committed
 from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.whole_file_commits import delete_where
 from lakeproof.iceberg.format_v3.puffin import blob_of, positions_in
+from lakeproof.iceberg.history.changes import changes_of, window_between
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.aggregates import count_rows
-from lakeproof.iceberg.reading.changes import changes_of, window_between
 from lakeproof.iceberg.reading.planning import plan
 from lakeproof.iceberg.tables.evolution import alter_properties
 from lakeproof.iceberg.upkeep.expire import expire_snapshots

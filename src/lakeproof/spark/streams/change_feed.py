@@ -14,8 +14,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.history.changes import ChangeWindow, changes_of, window_between
 from lakeproof.iceberg.pyiceberg_names import Table
-from lakeproof.iceberg.reading.changes import ChangeWindow, changes_of, window_between
 from lakeproof.iceberg.tables.refs import snapshot_as_of
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.reading.columns import named_column, quoted

@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
 from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.history.changes import ChangeWindow, RowsOfFile, changes_of, operation_of, window_between
 from lakeproof.iceberg.pyiceberg_names import Schema, Table
-from lakeproof.iceberg.reading.changes import ChangeWindow, RowsOfFile, changes_of, operation_of, window_between
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway, from_java, items_of

@@ -11,15 +11,15 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.pyiceberg_names import Schema
-from lakeproof.iceberg.reading.changes import RowsOfFile
-from lakeproof.iceberg.reading.stream_positions import (
+from lakeproof.iceberg.history.changes import RowsOfFile
+from lakeproof.iceberg.history.stream_positions import (
     BatchLimits,
     StreamPosition,
     files_between,
     next_position,
     position_of,
 )
+from lakeproof.iceberg.pyiceberg_names import Schema
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import JavaProxy, from_java
 from lakeproof.spark.streams.changed_rows import changed_rows

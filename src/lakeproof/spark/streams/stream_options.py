@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.reading.stream_positions import (
+from lakeproof.iceberg.history.stream_positions import (
     SKIP_DELETES,
     SKIP_OVERWRITES,
     BatchLimits,

@@ -19,7 +19,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.failures import translate_errors
-from lakeproof.iceberg.reading.changes import APPEND, COMPACTION, operation_of
+from lakeproof.iceberg.history.changes import APPEND, COMPACTION, operation_of
 from lakeproof.iceberg.reading.lru import Recent
 from lakeproof.iceberg.reading.manifest_cache import manifests_of, shared_cache
 from lakeproof.iceberg.reading.segments import rows_of_spans
