@@ -14,6 +14,7 @@ from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS, Compare
 from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.committing.whole_file_commits import append, delete_where, overwrite_where
+from lakeproof.iceberg.history import stream_positions
 from lakeproof.iceberg.history.stream_positions import (
     BatchLimits,
     StreamPosition,
@@ -23,7 +24,6 @@ from lakeproof.iceberg.history.stream_positions import (
     position_of,
 )
 from lakeproof.iceberg.pyiceberg_names import Table
-from lakeproof.iceberg.reading import stream_positions
 from lakeproof.iceberg.reading.planning import plan
 from lakeproof.iceberg.tables.refs import rollback_to_snapshot
 from lakeproof.iceberg.tables.tables import PartitionBy

@@ -13,7 +13,7 @@ import pytest
 from test_spark_adopted import commit_deletes, equality_delete
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.reading import changes
+from lakeproof.iceberg.history import changes
 from lakeproof.spark.lake import Lake
 from lakeproof.spark.streams import change_feed
 

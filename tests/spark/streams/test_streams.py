@@ -14,7 +14,7 @@ from stream_runs import die_before_the_checkpoint_knew, epochs, finish, numbers,
 from lakeproof.errors import InvalidInput
 from lakeproof.format import StreamBatch
 from lakeproof.iceberg.committing import window as loading
-from lakeproof.iceberg.reading import stream_positions
+from lakeproof.iceberg.history import stream_positions
 from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
 from lakeproof.spark.lake import Lake
 from lakeproof.spark.streams import sink as sinks
