@@ -21,6 +21,7 @@ from broken_tables import Asked, Tables, answered, forget, new_tables
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.failures import reading_file
+from lakeproof.iceberg.reading.avro import read_header
 
 MUTATIONS = int(os.environ.get("LAKEPROOF_MUTATIONS", "300"))
 SEED = int(os.environ.get("LAKEPROOF_MUTATION_SEED", "20"))
@@ -91,6 +92,13 @@ def test_a_manifest_of_another_length_is_damaged_though_it_decodes(tables: Table
     answer, wrong = answered(SELECT_AND_AUDIT[0], tables, path)
     assert (answer, wrong) == (None, "")
     tables.restore()
+
+
+@pytest.mark.parametrize("size", [b"\x01", b"\x0d", b"\xff\xff\xff\x0f"], ids=["-1", "-7", "beyond the end"])
+def test_a_header_that_leads_back_ends(size: bytes) -> None:
+    """Read as it says, a size below zero went round in circles for hours."""
+    with pytest.raises(ValueError, match="damaged"):
+        read_header(b"Obj\x01" + b"\xfe\xff\xff\xff\xff\x0f" + size + b"\0" * 100)
 
 
 def test_an_error_of_the_storage_is_no_damage() -> None:

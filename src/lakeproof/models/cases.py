@@ -63,6 +63,12 @@ def _rules(model: str, rules: Mapping[str, Any], text: str, place: str) -> Any:
     return (rules_from if model == "files" else sink.rules_from)(rules, place=place)
 
 
+def _row(said: Any, place: str) -> int:
+    if not isinstance(said, int):
+        raise InvalidInput(f"The row of a case is a whole number, not {str(said)[:40]!r}", place=place)
+    return said
+
+
 def case_from_text(text: str, *, place: str) -> Case:
     """The case that a TOML text says; every mistake is a sentence."""
     try:
@@ -78,7 +84,7 @@ def case_from_text(text: str, *, place: str) -> Case:
     return Case(
         name=str(content.get("policy", {}).get("name", place.rpartition("/")[2].removesuffix(".toml"))),
         thread=content["thread"],
-        row=int(content.get("row", 0)),
+        row=_row(content.get("row", 0), place),
         engine=content["engine"],
         mechanism=content["mechanism"],
         model=one_of(content["model"], models, "a model with rules", place=place),

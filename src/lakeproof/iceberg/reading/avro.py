@@ -173,9 +173,12 @@ def _blocks(data: bytes, container: Container) -> Iterator[tuple[int, bytes]]:
         count, at = _long(data, at)
         size, at = _long(data, at)
         end = at + size
-        if data[end : end + SYNC_BYTES] != container.sync:
+        if size < 0 or data[end : end + SYNC_BYTES] != container.sync:
             raise ValueError("a block of the Avro file is cut or damaged")
-        yield count, inflate(data[at:end])
+        block = inflate(data[at:end])
+        if not 0 <= count <= len(block):  # each record takes a byte at least
+            raise ValueError("a block of the Avro file says an impossible number of records")
+        yield count, block
         at = end + SYNC_BYTES
 
 
@@ -207,8 +210,9 @@ def _long(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
-    size, at = _long(data, at)
-    return data[at : at + size], at + size
+    end = _skip_bytes(data, at)  # a size below zero would lead back, and a reader round in circles
+    _, at = _long(data, at)
+    return data[at:end], end
 
 
 def _zigzag(number: int) -> bytes:
