@@ -14,6 +14,8 @@ from fault_history import Record, Told
 
 Row = tuple[int, int, int]
 LOSS, DOUBLE, SUM = "loss", "double", "wrong sum"
+ALWAYS_SOMETHING = ("insert", "transfer", "overwrite")
+"""Commands that cannot find that there is nothing left for them to do."""
 UNDELETED, TORN, REFUSED, STALE = "deleted and there", "torn", "refused and there", "stale"
 
 
@@ -49,6 +51,8 @@ def judged(told: Told, table: Table, layout: Layout, *, tags_may_go: bool) -> li
     by_kind: dict[str, list[Record]] = defaultdict(list)
     for record in told.records:
         by_kind[record.kind].append(record)
+        if record.how == "nothing" and record.kind in ALWAYS_SOMETHING:
+            faults.append(Fault(LOSS, f"{record.name}: it was told as done, and no snapshot has it"))
         if record.how == "raw":
             faults.append(Fault("raw error", f"{record.name}: {record.error}"))
     parts: dict[int, list[Row]] = defaultdict(list)

@@ -80,6 +80,7 @@ BOTH = ((10, 2, 1), (11, 2, 1))
     [
         pytest.param([record(1, "insert", **INSERT)], BOTH, [], id="all is well"),
         pytest.param([record(1, "insert", **INSERT)], BOTH[:1], ["loss"], id="a row is lost"),
+        pytest.param([record(1, "insert", "nothing", **INSERT)], (), ["loss"], id="done, and there is nothing"),
         pytest.param([record(1, "insert", "killed", **INSERT)], (), [], id="a killed command did not happen"),
         pytest.param([record(1, "insert", "killed", **INSERT)], BOTH, [], id="a killed command happened"),
         pytest.param([record(1, "insert", "unknown", **INSERT)], BOTH[1:], ["torn"], id="half of a command"),
