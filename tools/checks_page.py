@@ -143,4 +143,4 @@ def _looks_at(name: str) -> str:
     part = {**SNAPSHOT_CHECKS, **NEWEST_ONLY}[name][1]
     named = [field.replace("_", " ") for field in PARTS if getattr(part, field)]
     which = "the newest unseen snapshot" if name in NEWEST_ONLY else "each unseen snapshot"
-    return f"{', '.join(named)} of {which}"
+    return f"{', '.join(named) or 'the metadata'} of {which}"

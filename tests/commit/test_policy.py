@@ -56,13 +56,13 @@ def lakeproof(command: Command, mode: Mode, isolation: Isolation, version: int) 
     """Rows that are written, files that are replaced and, under serializable, everything that was read."""
     reads = {"rows_read", "new_rows_match"} if isolation is Isolation.SERIALIZABLE else set()
     if command in ROW_LEVEL and mode is Mode.MERGE_ON_READ:
-        return {"target_rows", "delete_files_fit_format_version"} | reads
+        return {"target_rows", "delete_files_fit_format_version", "row_ids_given"} | reads
     if command in ROW_LEVEL | OVERWRITES | {Command.METADATA_DELETE}:
-        whole = set() if command in ROW_LEVEL else {"whole_files_match"}
-        return {"target_rows", "replaced_files"} | reads | whole
+        more = {"row_ids_given"} if command in ROW_LEVEL else {"whole_files_match"}
+        return {"target_rows", "replaced_files"} | reads | more
     return {
         Command.INSERT_SELECT: reads,
-        Command.REWRITE: {"replaced_files"},
+        Command.REWRITE: {"replaced_files", "row_ids_given"},
         Command.REWRITE_DELETES: {"missing_delete_paths"},
     }.get(command, set())
 

@@ -424,6 +424,12 @@ def test_a_conflict_stays_however_the_window_grows() -> None:
         pytest.param(
             "rows_read", serializable(DELETE, reads=at(f=[1])), snapshot(2, deletes=at(f=[1])), id="rows_read"
         ),
+        pytest.param(
+            "row_ids_given",
+            UPDATE._replace(before_row_ids=True, added_data_files=(file("new", (1, "new")),)),
+            snapshot(2, adds=(file("z", (7, "z")),))._replace(gives_row_ids=True),
+            id="row_ids_given",
+        ),
     ],
 )
 def test_a_check_that_is_not_asked_never_says_no(check: str, wanted: TableChange, unseen: Snapshot) -> None:

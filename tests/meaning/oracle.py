@@ -85,7 +85,7 @@ class Oracle:
             outcome_of(lambda: self.lake.spark.sql(f"drop table if exists {table}"))
 
     def _read_by_pyiceberg(self, episode: Episode, table: str, judge: Plain, *, judged: bool) -> list[Difference]:
-        """PyIceberg's rows are the judge's, or, after a command that plain Spark could not compute, those of our scan."""
+        """PyIceberg's rows are the judge's, or, after a command that nobody else has computed, those of our scan."""
         found = self.lake.engine.find(f"default.{table}")
         if found is None or found.current_snapshot() is None:
             return []

@@ -16,6 +16,7 @@ from lineage_judge import COLUMNS, MODES, Judge, Walk, last_number, made
 from planted_source import planted
 
 from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.committing.commit import SCANNED
 from lakeproof.spark.jvm.spark41 import execution_of
 from lakeproof.spark.lake import Lake
 from lakeproof.spark.reading.columns import kept_columns
@@ -98,6 +99,38 @@ def test_older_tables_have_no_lineage_and_upgraded_ones_get_it(lake: Lake, rows:
     found = rows(asked)
     assert sorted(row_id for row_id, _, _ in found) == [0, 1, 2]
     assert [(number, key) for _, number, key in found] == [(1, 1), (1, 2), (2, 3)]
+
+
+REWRITTEN = {
+    "merge-on-read": ["update {t} set v = 'b' where id = 2", "merge into {t} using (values (2)) s(id) on {t}.id = s.id "
+                      "when matched then update set v = 'b'"],
+    "copy-on-write": ["update {t} set v = 'b' where id = 2", "delete from {t} where id = 2",
+                      "call system.rewrite_data_files(table => '{t}', options => map('rewrite-all', 'true'))"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("mode", "text"), [(mode, text) for mode, texts in REWRITTEN.items() for text in texts])
+def test_a_row_keeps_the_id_that_another_commit_gave_it_after_the_scan(
+    lake: Lake, rows: Rows, name: str, mode: str, text: str
+) -> None:
+    kinds = ", ".join(f"'write.{kind}.mode'='{mode}'" for kind in ("update", "delete", "merge"))
+    lake.sql(f"create table {name} (id int, v string) using iceberg tblproperties ({kinds})")
+    lake.sql(f"insert into {name} select id, 'a' from range(4)")
+    lake.sql(f"alter table {name} set tblproperties ('format-version'='3')")
+    given: dict[int, int] = {}
+    again: list[str] = []
+
+    def somebody_else(phase: str) -> None:
+        if phase == SCANNED and not given:
+            lake.sql(f"insert into {name} values (9, 'other')")
+            given.update(rows(f"select id, _row_id from {name}"))
+
+    watched = lake.watched(on_phase=somebody_else, on_rerun=lambda conflict: again.append(conflict.check))
+    watched.sql(text.format(t=name))
+    assert again == ["row_ids_given"]
+    kept: dict[int, int] = dict(rows(f"select id, _row_id from {name}"))
+    assert kept == {row: number for row, number in given.items() if row in kept}
+    assert len(kept) == (4 if "delete from" in text else 5)
 
 
 def test_a_column_of_that_name_goes_first_and_is_in_the_way_of_rewrites(lake: Lake, rows: Rows, name: str) -> None:

@@ -48,7 +48,8 @@ class TableChange(NamedTuple):
 
     The row fields are what the change read: `targets` are the rows it removes or rewrites, `kept` the rows of replaced
     files that stay as they are, `reads` rows that it read and does not write. `mapping` says where `kept` rows go.
-    `batch` is the batch of a stream that the change is: a branch takes it once.
+    `batch` is the batch of a stream that the change is: a branch takes it once. `before_row_ids`: no row of the table
+    had an id when it was read, as before the first commit to a table that was upgraded to format v3.
     """
 
     command: Command
@@ -70,6 +71,7 @@ class TableChange(NamedTuple):
     reads: Rows = ()
     mapping: RowMapping | None = None
     batch: StreamBatch | None = None
+    before_row_ids: bool = False
 
     @property
     def rewrites(self) -> bool:

@@ -89,6 +89,13 @@ def added_vectors(change: TableChange, snapshot: Snapshot, shape: TableShape) ->
     return _conflict("added_vectors", snapshot, found)
 
 
+def row_ids_given(change: TableChange, snapshot: Snapshot, shape: TableShape) -> Conflict | None:
+    """Nobody else may have given ids to rows that I wrote again without one (format v3, after an upgrade)."""
+    if not (change.before_row_ids and snapshot.gives_row_ids and change.added_data_files):
+        return None
+    return Conflict("row_ids_given", snapshot.snapshot_id)
+
+
 # ---------------------------------------------------------------- of the change itself, before any window
 
 
@@ -163,6 +170,7 @@ SNAPSHOT_CHECKS: dict[str, tuple[SnapshotCheck, Part]] = {
     "no_new_position_deletes_for_data_files": (no_new_position_deletes_for_data_files, Part(added_delete_files=True)),
     "deleted_data_files": (deleted_data_files, Part(removed_data_files=True)),
     "added_vectors": (added_vectors, Part(added_delete_files=True)),
+    "row_ids_given": (row_ids_given, Part()),
 }
 """Asked of every unseen snapshot; a conflict stays one however the window grows."""
 
@@ -211,7 +219,13 @@ OF_OTHERS = (*SNAPSHOT_CHECKS, *NEWEST_ONLY, missing_delete_paths.__name__, *ROW
 ALL_CHECKS = (*SNAPSHOT_CHECKS, *NEWEST_ONLY, *CHANGE_CHECKS, *HEAD_CHECKS, *ROW_CHECKS, *WINDOW_CHECKS)
 
 WITHOUT_BOUNDS = frozenset(
-    [*ROW_CHECKS, *WINDOW_CHECKS, delete_files_fit_format_version.__name__, missing_delete_paths.__name__]
+    [
+        *ROW_CHECKS,
+        *WINDOW_CHECKS,
+        delete_files_fit_format_version.__name__,
+        missing_delete_paths.__name__,
+        row_ids_given.__name__,
+    ]
 )
 """Checks that compare rows and names of files, and never a value with a bound."""
 

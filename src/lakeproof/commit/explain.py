@@ -23,6 +23,7 @@ _BECAUSE = {
     "added_files_match_overwrite_filter": "{files} may hold rows outside the overwrite's filter",
     "missing_delete_paths": "{files}, which the {command} removes, is no longer in the table",
     "whole_files_match": "some but perhaps not all rows of {files} match the filter",
+    "row_ids_given": "{who} gave ids to the rows of the table, and the {command} wrote rows again that had none",
     "replaced_files": "{who} replaced {files}, whose rows the {command} rewrites",
     "new_rows_match": "a row was added in {files} that the {command} would have read",
     "rows_read": "{who} changed rows of {files} that the {command} read",

@@ -192,13 +192,13 @@ LAKEPROOF = Policy(
         Line(
             ROW_LEVEL,
             MOR,
-            always=("history_known", "target_rows", "delete_files_fit_format_version"),
+            always=("history_known", "target_rows", "delete_files_fit_format_version", "row_ids_given"),
             serializable=("rows_read", "new_rows_match"),
         ),
         Line(
             ROW_LEVEL,
             COW,
-            always=("history_known", "target_rows", "replaced_files"),
+            always=("history_known", "target_rows", "replaced_files", "row_ids_given"),
             serializable=("rows_read", "new_rows_match"),
         ),
         Line(
@@ -207,7 +207,7 @@ LAKEPROOF = Policy(
             always=("history_known", "target_rows", "replaced_files", "whole_files_match"),
             serializable=("rows_read", "new_rows_match"),
         ),
-        Line((Command.REWRITE,), always=("history_known", "replaced_files")),
+        Line((Command.REWRITE,), always=("history_known", "replaced_files", "row_ids_given")),
         Line((Command.REWRITE_DELETES,), always=("history_known", "missing_delete_paths")),
     ),
     filters_by_all_reads=True,
@@ -223,7 +223,7 @@ LAKEPROOF = Policy(
 
 def without_mapping(policy: Policy) -> Policy:
     """The policy for a rewrite that records no places: what others delete of its rows is a conflict."""
-    asked = ("history_known", "no_new_position_deletes_for_data_files", "missing_delete_paths")
+    asked = ("history_known", "no_new_position_deletes_for_data_files", "missing_delete_paths", "row_ids_given")
     lines = tuple(line._replace(always=asked) if line.commands == (Command.REWRITE,) else line for line in policy.lines)
     return replace(policy, lines=lines, maps_rewrites=False, carries_deletes=False)
 

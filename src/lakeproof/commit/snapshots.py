@@ -50,6 +50,7 @@ def new_snapshot(
         removed_delete_files=tuple(file for file in head.delete_files if file.path in dropped),
         mapping=change.mapping if records_mapping(change, policy) else None,
         command_id=change.command_id,
+        gives_row_ids=next_row_id is not None,
     )
     kept = (file for file in head.delete_files if file.path not in dropped)
     return TableState(snapshot_id, sequence_number, data_files, (*kept, *deletes), next_row_id), snapshot

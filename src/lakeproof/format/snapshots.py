@@ -31,7 +31,10 @@ class StreamBatch(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """One commit, as seen by a writer that did not expect it."""
+    """One commit, as seen by a writer that did not expect it.
+
+    `gives_row_ids`: from it on every row of the table has an id (format v3).
+    """
 
     snapshot_id: int
     sequence_number: int
@@ -44,6 +47,7 @@ class Snapshot(NamedTuple):
     mapping: RowMapping | None = None
     command_id: str = ""
     batch: StreamBatch | None = None
+    gives_row_ids: bool = False
 
     @property
     def adds_no_data(self) -> bool:

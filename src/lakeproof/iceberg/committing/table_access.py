@@ -73,7 +73,12 @@ class TableAccess:
         change, files = wanted.change, wanted.files
         columns = columns_of(change.row_filter) if change.row_filter is not None else ()
         values = tuple(data_file_value(table, file, columns) for file in files.data_files)
-        self.change = change._replace(added_data_files=values, added_delete_files=described_deletes(change, files))
+        scanned = None if change.scan_snapshot is None else table.snapshot_by_id(change.scan_snapshot)
+        self.change = change._replace(
+            added_data_files=values,
+            added_delete_files=described_deletes(change, files),
+            before_row_ids=scanned is not None and scanned.first_row_id is None,
+        )
         self.wanted = wanted._replace(change=self.change)
         self.table, self.ref, self.cache = whole_table(table), ref_of(table), cache or shared_cache()
         self.name = ".".join(table.name())

@@ -134,6 +134,7 @@ def load_snapshot(
         parent_id=found.parent_snapshot_id,
         command_id=said.get(COMMAND_ID, ""),
         batch=batch_in(said),
+        gives_row_ids=found.first_row_id is not None,
     )
     if not any(needs):
         return value
