@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from lakeproof.iceberg.inspecting.raw_files import Damaged, damage_said
 from lakeproof.iceberg.reading.avro import join, read_header
+from lakeproof.iceberg.reading.avro_numbers import read_varint, sized, varint
 
 Schema = Any
 BLOCK = 2_000
@@ -71,15 +72,15 @@ def write_avro(file: AvroFile) -> bytes:
     words["avro.codec"] = b"deflate"
     named: dict[str, Schema] = {}
     _collect(file.schema, named)
-    parts = [b"Obj\x01", _long(len(words))]
+    parts = [b"Obj\x01", varint(len(words))]
     for key, text in words.items():
-        parts += [_long(len(key.encode())), key.encode(), _long(len(text)), text]
+        parts += [sized(key.encode()), sized(text)]
     parts += [b"\0", sync]
     for start in range(0, len(file.records), BLOCK):
         records = file.records[start : start + BLOCK]
         body = b"".join(_encoded(record, file.schema, named) for record in records)
         packed = zlib.compress(body)[2:-4]
-        parts += [_long(len(records)), _long(len(packed)), packed, sync]
+        parts += [varint(len(records)), sized(packed), sync]
     return b"".join(parts)
 
 
@@ -111,13 +112,11 @@ class _Reader:
         return self.data[self.at - count : self.at]
 
     def long(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self.take(1)[0]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return (value >> 1) ^ -(value & 1)
-            shift += 7
+        try:
+            value, self.at = read_varint(self.data, self.at)
+        except IndexError:
+            raise Damaged("a record is cut") from None
+        return value
 
     def value(self, kind: Schema, named: Mapping[str, Schema]) -> Any:
         if isinstance(kind, list):
@@ -170,7 +169,7 @@ class _Reader:
 def _encoded(value: Any, kind: Schema, named: Mapping[str, Schema]) -> bytes:
     if isinstance(kind, list):
         at = _branch(value, kind)
-        return _long(at) + _encoded(value, kind[at], named)
+        return varint(at) + _encoded(value, kind[at], named)
     word = kind["type"] if isinstance(kind, dict) else kind
     if isinstance(word, dict | list):
         return _encoded(value, word, named)
@@ -181,7 +180,7 @@ def _encoded(value: Any, kind: Schema, named: Mapping[str, Schema]) -> bytes:
     if word == "array":
         return _blocks(value, [_encoded(each, kind["items"], named) for each in value])
     if word == "map":
-        pairs = [_text(key) + _encoded(each, kind["values"], named) for key, each in value.items()]
+        pairs = [sized(key.encode()) + _encoded(each, kind["values"], named) for key, each in value.items()]
         return _blocks(value, pairs)
     return _plain(value, word)
 
@@ -193,7 +192,7 @@ def _branch(value: Any, kinds: Sequence[Schema]) -> int:
 
 
 def _blocks(values: Any, encoded: list[bytes]) -> bytes:
-    return (_long(len(values)) + b"".join(encoded) if values else b"") + b"\0"
+    return (varint(len(values)) + b"".join(encoded) if values else b"") + b"\0"
 
 
 def _plain(value: Any, word: str) -> bytes:
@@ -202,26 +201,11 @@ def _plain(value: Any, word: str) -> bytes:
     if word == "boolean":
         return b"\1" if value else b"\0"
     if word in ("int", "long", "enum"):
-        return _long(int(value))
+        return varint(int(value))
     if word in ("float", "double"):
         return struct.pack("<f" if word == "float" else "<d", value)
     if word == "bytes":
-        return _long(len(value)) + bytes(value)
+        return sized(bytes(value))
     if word == "string":
-        return _text(value)
+        return sized(value.encode())
     return bytes(value)
-
-
-def _text(value: str) -> bytes:
-    data = value.encode()
-    return _long(len(data)) + data
-
-
-def _long(number: int) -> bytes:
-    number = (number << 1) ^ (number >> 63)
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)

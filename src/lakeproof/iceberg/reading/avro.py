@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from lakeproof.iceberg.reading.avro_numbers import read_varint, sized, varint
+
 MAGIC = b"Obj\x01"
 SYNC_BYTES = 16
 Skip = Callable[[bytes, int], int]
@@ -34,12 +36,12 @@ def read_header(data: bytes) -> Container:
     metadata: dict[str, bytes] = {}
     at = 4
     while True:
-        count, at = _long(data, at)
+        count, at = read_varint(data, at)
         if count == 0:
             return Container(metadata, data[at : at + SYNC_BYTES], at + SYNC_BYTES)
         if count < 0:  # a negative count is followed by the block's size in bytes
             count = -count
-            _, at = _long(data, at)
+            _, at = read_varint(data, at)
         for _ in range(count):
             key, at = _bytes(data, at)
             metadata[key.decode()], at = _bytes(data, at)
@@ -57,7 +59,7 @@ def join(files: Iterable[bytes]) -> tuple[bytes, list[int]]:
     # One large block: some writers make a block of every record, and the decoder pays for each.
     body = b"".join(blocks)
     header = _header(_without_defaults(schema), sync)
-    return b"".join((header, _zigzag(sum(rows)), _zigzag(len(body)), body, sync) if any(rows) else (header,)), rows
+    return b"".join((header, varint(sum(rows)), varint(len(body)), body, sync) if any(rows) else (header,)), rows
 
 
 def verify(data: bytes) -> None:
@@ -100,7 +102,7 @@ def _skipper_of(kind: str, schema: Any, named: dict[str, Skip]) -> Skip:
         case "map":
             return _of_items(_of_fields([_skip_bytes, _skipper(schema["values"], named)]))
         case "int" | "long" | "enum":
-            return lambda data, at: _long(data, at)[1]
+            return lambda data, at: read_varint(data, at)[1]
         case "bytes" | "string":
             return _skip_bytes
         case "fixed":
@@ -118,7 +120,7 @@ def _of_width(width: int) -> Skip:
 
 
 def _skip_bytes(data: bytes, at: int) -> int:
-    size, at = _long(data, at)
+    size, at = read_varint(data, at)
     if not 0 <= size <= len(data) - at:
         raise ValueError("a text of the Avro file is damaged")
     return at + size
@@ -135,7 +137,7 @@ def _of_fields(fields: list[Skip]) -> Skip:
 
 def _of_branches(branches: list[Skip]) -> Skip:
     def skip(data: bytes, at: int) -> int:
-        branch, at = _long(data, at)
+        branch, at = read_varint(data, at)
         if not 0 <= branch < len(branches):
             raise ValueError("a record of the Avro file is damaged")
         return branches[branch](data, at)
@@ -146,11 +148,11 @@ def _of_branches(branches: list[Skip]) -> Skip:
 def _of_items(item: Skip) -> Skip:
     def skip(data: bytes, at: int) -> int:
         while True:
-            count, at = _long(data, at)
+            count, at = read_varint(data, at)
             if count == 0:
                 return at
             if count < 0:  # followed by its size in bytes
-                count, (_, at) = -count, _long(data, at)
+                count, (_, at) = -count, read_varint(data, at)
             for _ in range(count):
                 at = item(data, at)
 
@@ -170,8 +172,8 @@ def _blocks(data: bytes, container: Container) -> Iterator[tuple[int, bytes]]:
     inflate = _INFLATE[container.metadata.get("avro.codec", b"null").decode()]
     at = container.body
     while at < len(data):
-        count, at = _long(data, at)
-        size, at = _long(data, at)
+        count, at = read_varint(data, at)
+        size, at = read_varint(data, at)
         end = at + size
         if size < 0 or data[end : end + SYNC_BYTES] != container.sync:
             raise ValueError("a block of the Avro file is cut or damaged")
@@ -183,8 +185,8 @@ def _blocks(data: bytes, container: Container) -> Iterator[tuple[int, bytes]]:
 
 
 def _header(schema: bytes, sync: bytes) -> bytes:
-    pairs = b"".join(_sized(part) for part in (b"avro.schema", schema, b"avro.codec", b"null"))
-    return MAGIC + _zigzag(2) + pairs + b"\x00" + sync
+    pairs = b"".join(sized(part) for part in (b"avro.schema", schema, b"avro.codec", b"null"))
+    return MAGIC + varint(2) + pairs + b"\x00" + sync
 
 
 def _without_defaults(schema: bytes) -> bytes:
@@ -198,35 +200,10 @@ def _without_defaults(schema: bytes) -> bytes:
     return json.dumps(plain(json.loads(schema))).encode()
 
 
-def _long(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1), at
-        shift += 7
-
-
 def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
     end = _skip_bytes(data, at)  # a size below zero would lead back, and a reader round in circles
-    _, at = _long(data, at)
+    _, at = read_varint(data, at)
     return data[at:end], end
-
-
-def _zigzag(number: int) -> bytes:
-    number = (number << 1) ^ (number >> 63)
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-def _sized(data: bytes) -> bytes:
-    return _zigzag(len(data)) + data
 
 
 def _snappy(block: bytes) -> bytes:

@@ -18,7 +18,7 @@ from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import SEPARATOR, Gateway, JavaProxy, from_java, items_of
-from lakeproof.spark.jvm.versions import v2_columns
+from lakeproof.spark.jvm.tables_for_spark import TableForSpark
 from lakeproof.spark.reading.metadata_columns import METADATA_COLUMNS, metadata_columns_of, scan_with_metadata
 from lakeproof.spark.reading.scan import Scan
 
@@ -35,32 +35,12 @@ def names_metadata_column(text: str) -> bool:
 _ASKED = re.compile(rf"(?<![\w$])({'|'.join(each.name for each in METADATA_COLUMNS)})(?![\w$])", re.IGNORECASE)
 
 
-class TableWithMetadataColumns(JavaProxy):
+class TableWithMetadataColumns(TableForSpark):
     """A managed table at a snapshot, for the analyzer alone."""
 
     def __init__(self, engine: Engine, table: Table, scan: Scan) -> None:
-        super().__init__(engine.gateway)
-        self.engine, self.table, self.scan = engine, table, scan
-        self.java_schema = engine.gateway.java_schema(scan.rows.schema)
-
-    def name(self) -> str:
-        """The name in messages."""
-        return ".".join(self.table.name())
-
-    def id(self) -> None:
-        """Spark need not know."""
-
-    def version(self) -> None:
-        """Spark need not know."""
-
-    def schema(self) -> Any:
-        """The columns of the scan."""
-        return self.java_schema
-
-    @from_java
-    def columns(self) -> Any:
-        """The same, as Spark's newer interface wants them."""
-        return v2_columns(self.gateway.named(spark41.CATALOG_V2_UTIL), self.java_schema)
+        super().__init__(engine.gateway, table, scan.rows.schema)
+        self.engine, self.scan = engine, scan
 
     @from_java
     def metadataColumns(self) -> Any:
@@ -80,11 +60,6 @@ class TableWithMetadataColumns(JavaProxy):
     def partitioning(self) -> Any:
         """Not asked for."""
         return self.gateway.array(spark41.TRANSFORM, [])
-
-    @from_java
-    def constraints(self) -> Any:
-        """None."""
-        return self.gateway.array(spark41.CONSTRAINT, [])
 
     @from_java
     def properties(self) -> Any:

@@ -18,7 +18,7 @@ from lakeproof.spark.engine import AppendRows, Engine, Overwrite, OverwriteParti
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.default_values import with_write_defaults
 from lakeproof.spark.jvm.gateway import Gateway, JavaProxy, from_java
-from lakeproof.spark.jvm.versions import v2_columns
+from lakeproof.spark.jvm.tables_for_spark import TableForSpark
 from lakeproof.spark.reading.catalyst import Untranslatable, comparison, membership, null_safe, parse_printed
 from lakeproof.spark.reading.columns import quoted
 from lakeproof.spark.row_level.insert import insert
@@ -29,32 +29,12 @@ from lakeproof.spark.statements.options import write_options
 _CAPABILITIES = ("BATCH_READ", "V1_BATCH_WRITE", "BATCH_WRITE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC", "TRUNCATE")
 
 
-class WritableTable(JavaProxy):
+class WritableTable(TableForSpark):
     """A table that Spark may append to or overwrite."""
 
     def __init__(self, engine: Engine, table: Table) -> None:
-        super().__init__(engine.gateway)
-        self.engine, self.table = engine, table
-        self.java_schema = engine.gateway.java_schema(with_write_defaults(table.schema()))
-
-    def name(self) -> str:
-        """The name in messages."""
-        return ".".join(self.table.name())
-
-    def id(self) -> None:
-        """Spark need not know."""
-
-    def version(self) -> None:
-        """Spark need not know."""
-
-    def schema(self) -> Any:
-        """The columns of the current schema."""
-        return self.java_schema
-
-    @from_java
-    def columns(self) -> Any:
-        """The same, as Spark's newer interface wants them."""
-        return v2_columns(self.gateway.named(spark41.CATALOG_V2_UTIL), self.java_schema)
+        super().__init__(engine.gateway, table, with_write_defaults(table.schema()))
+        self.engine = engine
 
     @from_java
     def partitioning(self) -> Any:
@@ -68,11 +48,6 @@ class WritableTable(JavaProxy):
             return expressions.identity(column)  # which Spark parses, as it does a name in SQL
         reference = self.gateway.array(spark41.CONNECTOR_EXPRESSION, [expressions.column(column)])
         return expressions.apply(transform.partition("[")[0], reference)
-
-    @from_java
-    def constraints(self) -> Any:
-        """None."""
-        return _empty(self.gateway, spark41.CONSTRAINT)
 
     @from_java
     def properties(self) -> Any:
