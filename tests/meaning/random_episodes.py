@@ -132,9 +132,10 @@ class Life:
             self._grow,
             self._compact,
         )
-        made = self.r.choice(ways)()
+        way = self.r.choice(ways)
         if self.version >= 3 and self.of_defaults.random() < 0.2:
-            made = self._set_default()
+            way = self._set_default
+        made = way()  # one alone: a way takes from the free names, also where nobody goes it
         if made is None:
             return []
         self.columns = made.columns
