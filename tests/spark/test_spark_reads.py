@@ -206,6 +206,18 @@ def test_metadata_views(lake: Lake, rows: Rows, name: str) -> None:
         lake.sql(f"select * from `{name}$nope`")
 
 
+def test_explain_writes_dates_and_instants_as_sql_does(lake: Lake, rows: Rows, name: str) -> None:
+    lake.sql(f"create table {name} (d date, t timestamp, n timestamp_ntz, b binary, s string) using iceberg")
+    lake.sql(f"insert into {name} values (date'2026-01-02', timestamp'2026-01-02 03:04:05Z', null, null, null)")
+    where = "d = date'2026-01-02' and t < timestamp'2026-01-02 12:00:00Z' and n > timestamp_ntz'1969-12-31 23:59:59.5'"
+    plan = rows(f"explain select * from {name} where {where} and b = X'00ff' and s = \"it's\"")[0][0]
+    assert "d = DATE '2026-01-02'" in plan
+    assert "t < TIMESTAMP '2026-01-02 12:00:00+00:00'" in plan
+    assert "n > TIMESTAMP_NTZ '1969-12-31 23:59:59.500000'" in plan
+    assert "b = X'00FF'" in plan
+    assert "s = 'it''s'" in plan
+
+
 def test_explain_shows_what_a_scan_reads_and_why(lake: Lake, rows: Rows, name: str) -> None:
     lake.sql(
         f"create table {name} (d string, m string) using iceberg options (columnDependencies 'd=m:truncate[2]') "

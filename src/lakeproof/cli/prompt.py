@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,9 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
+from rich.cells import cell_len
 from rich.console import Console
+from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
@@ -33,6 +35,7 @@ KEYWORDS = tuple(
     "update delete merge version timestamp branch tag".split()
 )
 SHOWN_ROWS = 200
+LEAST_WIDTH = 14
 WORDS_OF_EXIT = ("exit", "quit", "\\q")
 WORDS_OF_HELP = ("help", "\\h", "?")
 HELP = "End a statement with `;`. Ctrl-C cancels a running one, Ctrl-D leaves. `help` tells more, `exit` leaves too."
@@ -98,14 +101,45 @@ def draw_result(out: Console, result: Result) -> None:
         for row in result.rows:
             out.print(row[0], markup=False, highlight=False, soft_wrap=True)
         return
-    table = Table()
-    for name, is_number in zip(result.columns, result.numbers, strict=True):
-        table.add_column(Text(name), justify="right" if is_number else "left")
-    for row in result.rows:
-        table.add_row(*map(_cell, row))
-    out.print(table)
+    cells = [[_cell(value) for value in row] for row in result.rows]
+    widths = [
+        max([cell_len(name), *(cell_len(line) for row in cells for line in row[at].plain.split("\n"))])
+        for at, name in enumerate(result.columns)
+    ]
+    if _fits(widths, out.width):
+        table = Table()
+        for name, is_number in zip(result.columns, result.numbers, strict=True):
+            table.add_column(Text(name), justify="right" if is_number else "left")
+        for cell in cells:
+            table.add_row(*cell)
+        out.print(table)
+    else:
+        _draw_records(out, result.columns, cells)
     if result.cut:
         out.print(f"… more than {SHOWN_ROWS} rows; --json prints all", style="dim")
+
+
+def _fits(widths: Sequence[int], width: int) -> bool:
+    """Whether columns of these widths can be read side by side: those that must be folded keep some characters each."""
+    left = width - 3 * len(widths) - 1
+    for number, each in enumerate(sorted(widths)):
+        share = left // (len(widths) - number)
+        if each > share:
+            return share >= LEAST_WIDTH
+        left -= each
+    return True
+
+
+def _draw_records(out: Console, names: Sequence[str], rows: Sequence[Sequence[Text]]) -> None:
+    """One row below the other, a line a column: for rows that are too wide to stand side by side."""
+    for number, row in enumerate(rows, 1):
+        out.print(Rule(f"row {number}", align="left", style="dim"))
+        table = Table.grid(padding=(0, 2))
+        table.add_column(style="bold", no_wrap=True)
+        table.add_column(overflow="fold")
+        for name, cell in zip(names, row, strict=True):
+            table.add_row(Text(name), cell)
+        out.print(table)
 
 
 def _cell(value: Any) -> Text:

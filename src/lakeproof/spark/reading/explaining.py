@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame
 
 from lakeproof.iceberg import predicates as p
+from lakeproof.iceberg.pyiceberg_names import DateType, IcebergType, Schema, TimestampType, TimestamptzType
 from lakeproof.iceberg.reading.planning import ScanPlan
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
@@ -76,11 +78,12 @@ def explain_query(engine: Engine, rows: DataFrame, mode: str) -> str:
 def worded_scan(scan: ManagedScan) -> str:
     """Filter, inferred predicates, files and bytes of one scan."""
     plan = scan.plan
+    said = Predicates(scan.source.schema)
     return "\n".join(
         [
             f"== Managed scan of {scan.source.label} at snapshot {plan.snapshot_id or 'none'} ==",
-            f"Iceberg filter: {predicate_text(plan.row_filter)}",
-            f"Inferred from column dependencies: {predicate_text(plan.inferred)}",
+            f"Iceberg filter: {said.text(plan.row_filter)}",
+            f"Inferred from column dependencies: {said.text(plan.inferred)}",
             f"Files: {plan.files.num_rows} of {plan.files_seen}",
             f"Bytes: {plan.bytes_kept}",
             f"Manifests read: {plan.manifests_read} of {plan.manifests_seen}",
@@ -88,30 +91,57 @@ def worded_scan(scan: ManagedScan) -> str:
     )
 
 
-def predicate_text(expression: Any) -> str:
-    """An Iceberg predicate as SQL text."""
-    kind = type(expression).__name__
-    if isinstance(expression, p.AlwaysTrue | p.AlwaysFalse):
-        return "true" if isinstance(expression, p.AlwaysTrue) else "false"
-    if kind in ("And", "Or"):
-        sides = []
-        for side in (expression.left, expression.right):
-            text = predicate_text(side)
-            sides.append(f"({text})" if type(side).__name__ in ("And", "Or") and type(side).__name__ != kind else text)
-        return f" {kind.upper()} ".join(sides)
-    if kind == "Not":
-        return f"NOT ({predicate_text(expression.child)})"
-    name = expression.term.name
-    if kind in _AFTER:
-        return f"{name} {_AFTER[kind]}"
-    if kind in ("In", "NotIn"):
-        values = ", ".join(sorted(_literal(one) for one in expression.literals))
-        return f"{name} {'NOT ' * (kind == 'NotIn')}IN ({values})"
-    if kind in ("StartsWith", "NotStartsWith"):
-        return f"{name} {'NOT ' * (kind == 'NotStartsWith')}LIKE {_literal(expression.literal)[:-1]}%'"
-    return f"{name} {_SIGNS[kind]} {_literal(expression.literal)}"
+class Predicates:
+    """Iceberg predicates as SQL text; the schema says which numbers are dates and instants."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+
+    def text(self, expression: Any) -> str:
+        """One predicate."""
+        kind = type(expression).__name__
+        if isinstance(expression, p.AlwaysTrue | p.AlwaysFalse):
+            return "true" if isinstance(expression, p.AlwaysTrue) else "false"
+        if kind in ("And", "Or"):
+            sides = []
+            for side in (expression.left, expression.right):
+                said = self.text(side)
+                other = type(side).__name__
+                sides.append(f"({said})" if other in ("And", "Or") and other != kind else said)
+            return f" {kind.upper()} ".join(sides)
+        if kind == "Not":
+            return f"NOT ({self.text(expression.child)})"
+        return self._about_one_column(expression, kind)
+
+    def _about_one_column(self, expression: Any, kind: str) -> str:
+        name = expression.term.name
+        if kind in _AFTER:
+            return f"{name} {_AFTER[kind]}"
+        if kind in ("In", "NotIn"):
+            values = ", ".join(sorted(self._literal(name, one) for one in expression.literals))
+            return f"{name} {'NOT ' * (kind == 'NotIn')}IN ({values})"
+        said = self._literal(name, expression.literal)
+        if kind in ("StartsWith", "NotStartsWith"):
+            return f"{name} {'NOT ' * (kind == 'NotStartsWith')}LIKE {said[:-1]}%'"
+        return f"{name} {_SIGNS[kind]} {said}"
+
+    def _literal(self, name: str, literal: Any) -> str:
+        value = literal.value
+        if isinstance(value, str):
+            return "'" + value.replace("'", "''") + "'"
+        if isinstance(value, bytes):
+            return f"X'{value.hex().upper()}'"
+        return _instant(value, self.schema.find_type(name)) if type(value) is int else str(value)
 
 
-def _literal(literal: Any) -> str:
-    value = literal.value
-    return f"'{value}'" if isinstance(value, str) else str(value)
+def _instant(value: int, kind: IcebergType) -> str:
+    """A number of days or microseconds as the date or instant that it means; beyond Python's years, the number."""
+    try:
+        if isinstance(kind, DateType):
+            return f"DATE '{date(1970, 1, 1) + timedelta(days=value)}'"
+        moment = datetime(1970, 1, 1) + timedelta(microseconds=value)
+    except OverflowError:
+        return str(value)
+    if isinstance(kind, TimestamptzType):
+        return f"TIMESTAMP '{moment}+00:00'"
+    return f"TIMESTAMP_NTZ '{moment}'" if isinstance(kind, TimestampType) else str(value)
