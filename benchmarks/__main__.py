@@ -17,7 +17,7 @@ from benchmarks.plots import plot
 from benchmarks.results import Result, rows_of, save
 from lakeproof.errors import LakeproofError
 
-AREAS = ("search", "planning", "scans", "writes", "statements", "rows", "commits", "aborts")
+AREAS = ("search", "planning", "scans", "writes", "statements", "rows", "versions", "commits", "aborts")
 OPT_IN = ("billion",)
 
 

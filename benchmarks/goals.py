@@ -8,6 +8,8 @@ from typing import NamedTuple
 from benchmarks.harness import Line, cpu_of, ratios_to, wall_of
 from benchmarks.session import ICEBERG, OURS, PLAIN
 
+BEFORE = "version before"
+TWO, THREE = "format version 2", "format version 3"
 BOTH, WALL = ("wall", "CPU"), ("wall",)
 
 
@@ -23,6 +25,7 @@ class Goal(NamedTuple):
     counted: str = (
         ""  # not a time but a count of this name, of which ours is to be at least `at_most` times the other's
     )
+    side: str = OURS  # whose goal it is
 
 
 GOALS = (
@@ -38,6 +41,10 @@ GOALS = (
     Goal("rows", ("scan after it",), 1.0),
     Goal("writes", ("INSERT of 1,000,000 rows", "INSERT of 10,000,000 rows"), 1.0),
     Goal("writes", ("INSERT of one row",), 0.45),
+    Goal("statements", ("UPDATE", "MERGE"), 1.0, BEFORE, WALL),
+    Goal("statements", ("count(*)", "DELETE a partition"), 1.2, BEFORE, WALL),
+    Goal("versions", ("DELETE", "UPDATE", "MERGE"), 1.0, TWO, side=THREE),
+    Goal("versions", ("scan",), 1.05, TWO, WALL, side=THREE),
     Goal("commits", ("INSERT", "UPDATE"), 4.0, ends="8 writers", counted="commits/s"),
     Goal("planning", ("1,000,000 files",), 0.5, ends="in Spark"),
 )
@@ -76,16 +83,16 @@ def _of(goal: Goal, lines: Sequence[Line]) -> Iterator[Reached]:
     if goal.counted:
         sides = {(line.case, line.side): line.more.get(goal.counted) for line in lines}
         for case in chosen:
-            mine, theirs = sides.get((case, OURS)), sides.get((case, goal.beside))
+            mine, theirs = sides.get((case, goal.side)), sides.get((case, goal.beside))
             if isinstance(mine, int | float) and isinstance(theirs, int | float) and theirs:
                 yield Reached(case, goal.counted, goal.beside, mine / theirs, goal.at_most, at_least=True)
         return
     for clock, of in (("wall", wall_of), ("CPU", cpu_of)):
         found = ratios_to(lines, goal.beside, of) if clock in goal.clocks else {}
         yield from (
-            Reached(case, clock, goal.beside, found[case, OURS], goal.at_most)
+            Reached(case, clock, goal.beside, found[case, goal.side], goal.at_most)
             for case in chosen
-            if (case, OURS) in found
+            if (case, goal.side) in found
         )
 
 

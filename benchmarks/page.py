@@ -9,7 +9,7 @@ from benchmarks.results import FOLDER, Result, kept, rows_of
 ROOT = Path(__file__).resolve().parent.parent
 PATH = "docs/reference/benchmarks.md"
 PLOTS = "docs/reference/benchmarks"
-ORDER = ("search", "planning", "scans", "writes", "statements", "rows", "commits", "aborts", "billion")
+ORDER = ("search", "planning", "scans", "writes", "statements", "rows", "versions", "commits", "aborts", "billion")
 
 INTRODUCTION = """\
 # Benchmarks

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import count
 
+from benchmarks.goals import BEFORE
 from benchmarks.harness import Clock, Line, interleaved
 from benchmarks.results import Result, Stopwatch
 from benchmarks.session import ICEBERG, OURS, Sides, all_sides
 from benchmarks.statement_process import StatementProcess
 from benchmarks.store import create, named
 
-BEFORE = "version before"
 TITLE = (
     "Statements on a table of sixty small partitions, {repetitions} of each; every one a commit but for the counts. "
     "Where LAKEPROOF_BENCH_BEFORE names the `src` folder of an older version, that version runs beside this one, each "
