@@ -165,6 +165,7 @@ def test_every_check_is_necessary(capsys: pytest.CaptureFixture[str]) -> None:
     assert without["lakeproof", "rows_read"]["violated"] == "isolation_kept"
     assert {check for policy, check in without if policy == "lakeproof"} == {
         "history_known",
+        "row_ids_given",
         "target_rows",
         "replaced_files",
         "new_rows_match",

@@ -58,6 +58,7 @@ NEVER_CONFLICTS = {
     "replaced_files": ("rule_12_two_compactions_of_the_same_files", "rule_13_moved_rows_are_not_gone"),
     "new_rows_match": ("rule_03_inserted_row_is_seen", "write_skew_insert_select_sum"),
     "history_known": ("lakeproof_window_expired", "core_overwrite_incompatible_expiration_validated"),
+    "row_ids_given": ("lakeproof_rows_of_an_upgraded_table_get_ids",),
     "rows_read": ("rule_04_rows_read_and_not_written", "write_skew", "write_skew_insert_select_count"),
 }
 
@@ -77,6 +78,7 @@ ALWAYS_CONFLICTS = {
     "missing_delete_paths": ("seed_004_fig9_missing_delete_paths_passes",),
     "whole_files_match": ("delete_files_by_filter_whole_files",),
     "history_known": ("lakeproof_scan_snapshot_expired", "core_overwrite_compatible_expiration_validated"),
+    "row_ids_given": ("lakeproof_rows_not_files", "lakeproof_rows_of_an_upgraded_table_get_ids"),
 }
 
 

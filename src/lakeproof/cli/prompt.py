@@ -131,7 +131,7 @@ def _fits(widths: Sequence[int], width: int) -> bool:
 
 
 def _draw_records(out: Console, names: Sequence[str], rows: Sequence[Sequence[Text]]) -> None:
-    """One row below the other, a line a column: for rows that are too wide to stand side by side."""
+    """Rows one below the other, each column on a line of its own: for rows that are too wide to stand side by side."""
     for number, row in enumerate(rows, 1):
         out.print(Rule(f"row {number}", align="left", style="dim"))
         table = Table.grid(padding=(0, 2))

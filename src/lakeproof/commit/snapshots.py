@@ -33,10 +33,11 @@ def new_snapshot(
     sequence_number = head.sequence_number + 1
     removed = removed_data_files(head, change, answer, shape)
     stamp = data_sequence_number(change, policy, sequence_number)
-    added = tuple(file._replace(sequence_number=stamp) for file in change.added_data_files)
-    added, next_row_id = with_row_ids(head, added)
     gone = {file.path for file in removed}
-    data_files = (*(file for file in head.data_files if file.path not in gone), *added)
+    stay = tuple(file for file in head.data_files if file.path not in gone)
+    new = tuple(file._replace(sequence_number=stamp) for file in change.added_data_files)
+    stay, added, next_row_id = with_row_ids(head.next_row_id, stay, new)
+    data_files = (*stay, *added)
     deletes, replaced = added_delete_files(head, change, answer, shape, sequence_number, data_files)
     dropped = replaced | dropped_delete_files(head, change, removed, added, policy, shape)
     snapshot = Snapshot(
@@ -56,14 +57,26 @@ def new_snapshot(
     return TableState(snapshot_id, sequence_number, data_files, (*kept, *deletes), next_row_id), snapshot
 
 
-def with_row_ids(head: TableState, added: tuple[DataFile, ...]) -> tuple[tuple[DataFile, ...], int | None]:
-    """The new files, listed in one manifest, with the ids that this head has next; a table without ids gives none."""
-    if head.next_row_id is None:
-        return added, None
-    counts = [len(file.rows) if file.rows is not None else file.record_count for file in added]
-    (manifest,), after = assigned_row_ids(head.next_row_id, [(None, sum(counts))])
-    firsts, _ = assigned_row_ids(manifest, [(None, count) for count in counts])
-    return tuple(file._replace(first_row_id=each) for file, each in zip(added, firsts, strict=True)), after
+def with_row_ids(
+    next_row_id: int | None, stay: tuple[DataFile, ...], added: tuple[DataFile, ...]
+) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...], int | None]:
+    """The files that stay and those that come, each group in a manifest, with the ids that the head has next.
+
+    Files that stay have their ids, except at the first commit after an upgrade. A table without ids gives none.
+    """
+    if next_row_id is None:
+        return stay, added, None
+    unnumbered = tuple(file for file in stay if file.first_row_id is None)
+    groups = [[len(f.rows) if f.rows is not None else f.record_count for f in files] for files in (unnumbered, added)]
+    manifests, after = assigned_row_ids(next_row_id, [(None, sum(counts)) for counts in groups])
+    firsts = [
+        assigned_row_ids(manifest, [(None, count) for count in counts])[0]
+        for manifest, counts in zip(manifests, groups, strict=True)
+    ]
+    older = iter(firsts[0])
+    stay = tuple(file if file.first_row_id is not None else file._replace(first_row_id=next(older)) for file in stay)
+    added = tuple(file._replace(first_row_id=each) for file, each in zip(added, firsts[1], strict=True))
+    return stay, added, after
 
 
 def assigned_row_ids(next_row_id: int, items: Iterable[tuple[int | None, int]]) -> tuple[tuple[int, ...], int]:

@@ -150,7 +150,8 @@ def with_lineage(done: Written, table: TableState, *, mints: bool = False) -> Wr
         copies = images(done.change.mapping or (), file.path)
         rows = tuple(stored(origin, copied=bool(copies >> p & 1)) for p, origin in enumerate(origins))
         files.append(file._replace(lineage=rows if any(number is not None for number, _ in rows) else None))
-    return done._replace(change=done.change._replace(added_data_files=tuple(files)))
+    change = done.change._replace(added_data_files=tuple(files), before_row_ids=table.lacks_row_ids)
+    return done._replace(change=change)
 
 
 def rewritten(table: TableState, files: Sequence[str], shape: TableShape, command_id: str) -> Written:

@@ -37,6 +37,11 @@ class TableState(NamedTuple):
     delete_files: tuple[DeleteFile, ...] = ()
     next_row_id: int | None = None
 
+    @property
+    def lacks_row_ids(self) -> bool:
+        """Whether rows get ids only with the next commit: the table was upgraded to format v3 and not written since."""
+        return self.next_row_id is not None and any(file.first_row_id is None for file in self.data_files)
+
     def has(self, path: str) -> bool:
         """Whether that data file is live."""
         return any(file.path == path for file in self.data_files)

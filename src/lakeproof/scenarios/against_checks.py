@@ -89,7 +89,7 @@ class AgainstChecks:
             case "scan":
                 self.actors[step.actor] = self._scanned(step, place)
             case "set":
-                self.history.shape = altered(self.history.shape, step.text, place)
+                self.history.alter(altered(self.history.shape, step.text, place))
             case "expire":
                 self._expire(int(step.text), place)
             case _ if step.call is not None:

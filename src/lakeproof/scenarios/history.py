@@ -47,6 +47,12 @@ class History:
         self.states[number], self.snapshots[number] = self.head, snapshot
         return snapshot
 
+    def alter(self, shape: TableShape) -> None:
+        """Give the table another shape; from an upgrade to format v3 on, commits give its rows ids."""
+        if shape.format_version >= 3 > self.shape.format_version:
+            self.head = self.head._replace(next_row_id=0)
+        self.shape = shape
+
     def rows(self) -> tuple[Row, ...]:
         """What a reader of the head sees."""
         return visible(self.head, self.shape.columns)

@@ -41,6 +41,16 @@ def _no_answer_outlives_its_rule() -> Iterator[None]:
     forget_everything()
 
 
+@pytest.mark.parametrize("modes", [{}, COPIES, {"max_compactions": 1, "commands": "insert,delete"}])
+def test_rows_of_an_upgraded_table_keep_the_ids_that_the_first_commit_gives(modes: dict[str, Any]) -> None:
+    """Whoever scanned before that commit stored no ids for the rows that it wrote again."""
+    space = {**V3, **TWO_ROWS, **modes, "initial": "two-files", "row_ids": "after-upgrade"}
+    right = searched(**space)
+    assert holds(right)
+    assert right.property("some commit is refused by row_ids_given").verdict == "holds"
+    assert violated(searched(LAKEPROOF.without("row_ids_given"), **space)) == {"row_ids_are_kept"}
+
+
 @pytest.mark.parametrize(("space", "states"), SPACES)
 def test_ids_are_given_kept_and_never_given_again_and_make_no_new_state(space: dict[str, Any], states: int) -> None:
     with_ids, without = searched(**V3, **space), searched(format_version=3, **space)
@@ -94,7 +104,7 @@ def update_keeps_the_last_change(patch: pytest.MonkeyPatch) -> None:
 def ids_are_not_counted(patch: pytest.MonkeyPatch) -> None:
     """A commit hands out ids and leaves the table's next one as it is."""
     right = snapshots.with_row_ids
-    patch.setattr(snapshots, "with_row_ids", lambda head, added: (right(head, added)[0], head.next_row_id))
+    patch.setattr(snapshots, "with_row_ids", lambda first, *files: (*right(first, *files)[:2], first))
 
 
 def vectors_unmerged(patch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ BETTER_ON_VERSION_THREE = {
         ],
     ),
 }
-"""Where a table of version 3 answers otherwise than the text, which is of version 2: why, and what is seen."""
+"""Where a table of version 3 answers differently from the text, which is of version 2: why, and what is seen."""
 
 
 def applicable() -> list[Scenario]:

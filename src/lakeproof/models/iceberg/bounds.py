@@ -22,6 +22,7 @@ from lakeproof.models.iceberg.world import UNBOUNDED, Anybody, Setup
 from lakeproof.models.parameter_values import Parameter, Parameters
 
 _MODES = "merge-on-read|copy-on-write"
+AFTER_UPGRADE = "after-upgrade"
 _WHOLE_PARTITIONS = ("overwrite-partition", "overwrite-dynamic", "metadata-delete")
 PARAMETERS: dict[str, Parameter] = {
     "num-writers": Parameter("count", "2", "how many writers there are; each also compacts"),
@@ -43,7 +44,11 @@ PARAMETERS: dict[str, Parameter] = {
     "delete-mode": Parameter(_MODES, "merge-on-read", "how DELETE writes"),
     "isolation": Parameter("snapshot|serializable", "snapshot", "what commands promise (also configured-isolation)"),
     "format-version": Parameter("2|3", "2", "3: deletion vectors"),
-    "row-ids": Parameter("switch", "false", "rows have ids (format v3): commits hand them out, moves keep them"),
+    "row-ids": Parameter(
+        f"false|true|{AFTER_UPGRADE}",
+        "false",
+        f"rows have ids (format v3): commits hand them out, moves keep them; {AFTER_UPGRADE}: from the first commit on",
+    ),
     "allow-updates": Parameter("switch", "true", "there are UPDATEs"),
     "allow-deletes": Parameter("switch", "true", "there are DELETEs"),
     "commands": Parameter("names", "insert,update,delete", f"which commands are run: {', '.join(KINDS)}"),
@@ -222,10 +227,10 @@ def _setup(word: Mapping[str, str]) -> Setup:
     kinds = _kinds(word, partitioned=partitioned)
     commands = tuple(c for kind in kinds for c in commands_of(kind, keys, col2, col3, word["predicates"] == "id"))
     equality = any(kind.startswith("upsert") for kind in kinds)
-    row_ids = values.switch("row-ids", word["row-ids"])
-    if row_ids and shape.format_version < 3:
+    row_ids = word["row-ids"]
+    if row_ids != "false" and shape.format_version < 3:
         raise InvalidInput(
-            "Rows have ids in format v3 alone", place="--set row-ids=true", hint="--set format-version=3"
+            "Rows have ids in format v3 alone", place=f"--set row-ids={row_ids}", hint="--set format-version=3"
         )
     table = _initial(word["initial"], keys, col2, col3, shape)
     rewrites = values.count("max-delete-rewrites", word["max-delete-rewrites"])
@@ -239,7 +244,7 @@ def _setup(word: Mapping[str, str]) -> Setup:
     return Setup(
         shape=shape,
         commands=commands,
-        table=renumbered(table._replace(next_row_id=0)) if row_ids else table,
+        table=_with_row_ids(table, row_ids),
         update_mode=Mode(word["update-mode"]),
         delete_mode=Mode(word["delete-mode"]),
         isolation=Isolation(word["isolation"].lower().replace("_", "-").replace("-isolation", "")),
@@ -260,6 +265,13 @@ def _setup(word: Mapping[str, str]) -> Setup:
         reruns=word["max-reruns"] != "0",
         guarded=any(command.exists for command in commands),
     )
+
+
+def _with_row_ids(table: TableState, kind: str) -> TableState:
+    if kind == "false":
+        return table
+    upgraded = table._replace(next_row_id=0)
+    return upgraded if kind == AFTER_UPGRADE else renumbered(upgraded)
 
 
 def _bound(name: str, value: str) -> int:

@@ -160,7 +160,9 @@ def last_changes_are_told(commit: Judged) -> bool:
 
 
 def _lineage(table: TableState) -> dict[Place | None, RowLineage]:
-    return {(file.path, p): pair for file in table.data_files for p, pair in enumerate(inherited(file))}
+    """The id and the last change of each row that has them: all but those of a table that was just upgraded."""
+    numbered = (file for file in table.data_files if file.first_row_id is not None)
+    return {(file.path, p): pair for file in numbered for p, pair in enumerate(inherited(file))}
 
 
 def _row_ids(commit: Judged) -> list[tuple[Place | None, int, int | None]]:

@@ -65,7 +65,8 @@ def canonical(table: TableState, setup: Setup) -> tuple[TableState, Names]:
             deletes.append(DeleteFile(f"d{name}", content, partition, file.spec_id, positions=of))
             rows = (*rows, (GHOST_ROW,) * len(setup.shape.columns))
         files.append(DataFile(name, partition, file.spec_id, 0, 0, bounds, rows))
-    return renumbered(TableState(0, 0, tuple(files), tuple(deletes), table.next_row_id)), names
+    found = TableState(0, 0, tuple(files), tuple(deletes), table.next_row_id)
+    return (found if table.lacks_row_ids else renumbered(found)), names
 
 
 def _with_deletes(table: TableState) -> set[str]:

@@ -10,7 +10,7 @@ from functools import partial
 
 from lakeproof.checker.model import Property, always, eventually, eventually_each, never, reachable
 from lakeproof.commit.change import Command, Mode
-from lakeproof.commit.checks import OF_OTHERS, OF_READS, WINDOW_CHECKS
+from lakeproof.commit.checks import OF_OTHERS, OF_READS, WINDOW_CHECKS, row_ids_given
 from lakeproof.commit.policy import Policy, checks_of
 from lakeproof.models.iceberg import judging
 from lakeproof.models.iceberg.world import GIVEN, GIVEN_AGAIN, KEPT, Own, Ready, Setup, Shared, Writer
@@ -113,4 +113,6 @@ def _window_checks(setup: Setup, policy: Policy) -> set[str]:
     possible = set(OF_OTHERS) - (set() if setup.max_expiries else set(WINDOW_CHECKS))
     if not any(command.exists or command.select or command.meaning for command in setup.commands):
         possible.discard(OF_READS)  # nobody reads a row that it does not write
+    if not setup.table.lacks_row_ids:
+        possible.discard(row_ids_given.__name__)  # every scan sees the ids of its rows
     return {name for checks in lists for name in checks.names if name in possible}

@@ -34,6 +34,7 @@ CONFIGURATIONS: tuple[dict[str, str], ...] = (
     _TWO | _SER | {"commands": "insert,update,delete-exists"},
     _TWO | _SER | {"commands": "insert,insert-select,delete"},
     _TWO | {"format-version": "3"},
+    _TWO | {"format-version": "3", "row-ids": "after-upgrade"},
     _TWO | _SER | {"commands": "insert,merge,overwrite-partition", "partitioned": "true"},
     _TWO | {"max-write-ops": "3", "max-expiries": "1"},
 )

@@ -15,11 +15,13 @@ from lakeproof.commit.checks import (
     WINDOW_CHECKS,
     delete_files_fit_format_version,
     missing_delete_paths,
+    row_ids_given,
     whole_files_match,
 )
 from lakeproof.commit.policy import POLICIES
 from lakeproof.models.iceberg import build
 from lakeproof.models.iceberg.anybody import EQUALITY, WAYS
+from lakeproof.models.iceberg.bounds import AFTER_UPGRADE
 
 _ANYBODY = {"others": "anybody", "num-keys": "2", "predicates": "id"}
 _COPIES = {"update-mode": "copy-on-write", "delete-mode": "copy-on-write"}
@@ -73,6 +75,7 @@ _BY_VALUE = {**_ANYBODY, "max-compactions": "0", "others-may": "merge-on-read,co
 _ALL_AT_ONCE = "all of it at once: every way but by value, vectors, five commands and INSERT … SELECT, lost answers"
 _TWO_ROWS = {"max-rows": "2"}
 _PARTITIONED = {"partitioned": "true"}
+_UPGRADED = {"format-version": "3", "row-ids": AFTER_UPGRADE, "initial": "two-files"}
 _TOGETHER = {
     "commands": "insert,update,delete,merge,delete-exists,insert-select",
     "others-may": _EVERY_WAY,
@@ -88,6 +91,7 @@ EXTENSIONS = (
     Proof("others delete by value, copy-on-write, serializable", {**_BY_VALUE, **_SERIALIZABLE, **_COPIES}),
     Proof("others do all of this but delete by value", {**_ANYBODY, "others-may": _EVERY_WAY}),
     Proof("deletion vectors", {**_ANYBODY, "format-version": "3"}),
+    Proof("an upgraded table, whose rows get their ids with the next commit", {**_ANYBODY, **_UPGRADED}),
     Proof("a partitioned table", {**_ANYBODY, **_PARTITIONED}),
     Proof("a partitioned table, serializable", {**_ANYBODY, **_PARTITIONED, **_SERIALIZABLE}),
     Proof("MERGE, 1 id", {**_ANYBODY, "num-keys": "1", "commands": "insert,merge"}),
@@ -164,10 +168,13 @@ _WHERE_A_CHECK_IS_MISSED: tuple[dict[str, str], ...] = (
     {**_ANYBODY, **_SERIALIZABLE},
     {**_ANYBODY, **_SERIALIZABLE, "commands": "insert,delete-exists"},
     {**_ANYBODY, "num-keys": "1", "others-may": "merge-on-read,expiry"},
+    {**_ANYBODY, **_UPGRADED, "num-keys": "1"},
 )
 NECESSITY = tuple(
     Proof(f"without `{check}`", parameters, without=check)
-    for check, parameters in zip((*ROW_CHECKS, *WINDOW_CHECKS), _WHERE_A_CHECK_IS_MISSED, strict=True)
+    for check, parameters in zip(
+        (*ROW_CHECKS, *WINDOW_CHECKS, row_ids_given.__name__), _WHERE_A_CHECK_IS_MISSED, strict=True
+    )
 )
 NOT_MISSED: Mapping[str, str] = {
     whole_files_match.__name__: "it asks of files that a command drops by a filter whether the filter fits them whole; "
