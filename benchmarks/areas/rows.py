@@ -16,7 +16,8 @@ TITLE = (
     "(an aggregate of three columns) and a count(*) after it. Every run takes other rows. After all of them the tables "
     "must hold the same rows; then the merge-on-read ones are compacted."
 )
-MODES = {"merge-on-read": 2, "copy-on-write": 1}  # how often each command is measured
+MODES = ("merge-on-read", "copy-on-write")
+TIMES = {False: (5, 5), True: (2, 1)}  # how often each command is measured in each mode
 COMMANDS = {
     "DELETE of 1 %": "delete from {table} where id % 100 = {run}",
     "UPDATE of 1 %": "update {table} set quantity = quantity + 1 where id % 100 = {run} + 50",
@@ -109,7 +110,7 @@ def run(*, full: bool) -> Result:
             area.commands(warm, mode, times=1)
         area.compaction("warm_merg")
         area.lines.clear()
-        for mode, times in MODES.items():
+        for mode, times in zip(MODES, TIMES[full], strict=True):
             table = f"sales_{mode[:4]}"
             area.fill(table, mode, count, files)
             area.commands(table, mode, times=times)
