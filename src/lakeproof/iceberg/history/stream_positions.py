@@ -8,16 +8,18 @@ told to pass over them too. Positions are written as Apache Iceberg writes them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyiceberg.manifest import ManifestContent
+from pyiceberg.manifest import ManifestContent, ManifestFile
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from lakeproof.errors import InvalidInput
+from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.history.changes import APPEND, COMPACTION, operation_of
 from lakeproof.iceberg.reading.lru import Recent
@@ -25,6 +27,7 @@ from lakeproof.iceberg.reading.manifest_cache import manifests_of, shared_cache
 from lakeproof.iceberg.reading.segments import rows_of_spans
 
 _ADDED = 1
+_MOST_TOGETHER = 256
 _FIRST = "lakeproof-first-snapshot-id"
 SKIP_OVERWRITES, SKIP_DELETES = "streaming-skip-overwrite-snapshots", "streaming-skip-delete-snapshots"
 _added: Recent[tuple[AddedFile, ...]] = Recent(256)
@@ -101,7 +104,7 @@ def next_position(
     found = start
     line = _history(table)
     known = next((at for at, each in enumerate(line) if each.snapshot_id == until), len(line) - 1)
-    for snapshot, done in _to_read(table, line[: known + 1], start, rules):
+    for snapshot, done in _decoded_together(table, _to_read(table, line[: known + 1], start, rules)):
         if files and _refused(snapshot, rules):
             break
         first = snapshot.snapshot_id if found is None else found.first
@@ -120,7 +123,8 @@ def files_between(
     """The files of one batch: after its start (`None`: from where the stream began) up to its end."""
     line = _history(table)
     found: list[AddedFile] = []
-    for snapshot, done in _to_read(table, line[: _place_in(table, line, end.snapshot_id) + 1], start, rules, end.first):
+    line = line[: _place_in(table, line, end.snapshot_id) + 1]
+    for snapshot, done in _decoded_together(table, _to_read(table, line, start, rules, end.first)):
         last = end.files if snapshot.snapshot_id == end.snapshot_id else None
         found += _files_read(table, snapshot, rules)[done:last]
     return found
@@ -187,11 +191,31 @@ def added_files(table: Table, snapshot: Snapshot) -> tuple[AddedFile, ...]:
     return _added.get(key, lambda: tuple(_read_added(table, snapshot)))
 
 
+def _decoded_together(table: Table, left: Iterable[tuple[Snapshot, int]]) -> Iterator[tuple[Snapshot, int]]:
+    """The same snapshots; the manifests of more and more of them are decoded at once.
+
+    A batch of thousands of small commits would spend its time on one decoding for each. What cannot be decoded fails
+    where it is read, behind the files before it.
+    """
+    left, many = iter(left), 1
+    while portion := list(islice(left, many)):
+        if len(portion) > 1:
+            with suppress(LakeproofError), translate_errors(f"table {'.'.join(table.name())}"):
+                appends = (each for each, _ in portion if operation_of(each) == APPEND)
+                shared_cache().load(table.io, [one for each in appends for one in _own_manifests(table, each)])
+        yield from portion
+        many = min(2 * many, _MOST_TOGETHER)
+
+
+def _own_manifests(table: Table, snapshot: Snapshot) -> list[ManifestFile]:
+    """The manifests in which a snapshot lists what it added."""
+    found = manifests_of(table.io, snapshot)
+    return [m for m in found if m.added_snapshot_id == snapshot.snapshot_id and m.content == ManifestContent.DATA]
+
+
 def _read_added(table: Table, snapshot: Snapshot) -> Iterator[AddedFile]:
     with translate_errors(f"table {'.'.join(table.name())}"):
-        for manifest in manifests_of(table.io, snapshot):
-            if manifest.added_snapshot_id != snapshot.snapshot_id or manifest.content != ManifestContent.DATA:
-                continue
+        for manifest in _own_manifests(table, snapshot):
             for segment, spans in shared_cache().load(table.io, [manifest]):  # one by one: the order must stay
                 mine = (segment.numpy("status") == _ADDED) & (segment.snapshot_id == snapshot.snapshot_id)
                 rows = pa.array(np.flatnonzero(mine & rows_of_spans(segment, spans)))
