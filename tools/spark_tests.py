@@ -21,7 +21,9 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryFile(mode="w+") as kept:
         other = subprocess.Popen([*command, *APART], cwd=ROOT, stdout=kept, stderr=subprocess.STDOUT)
         try:
-            code = subprocess.run([*command, *(f"--ignore={folder}" for folder in APART)], cwd=ROOT, check=False).returncode
+            code = subprocess.run(
+                [*command, *(f"--ignore={folder}" for folder in APART)], cwd=ROOT, check=False
+            ).returncode
             code = worse(code, other.wait())
         finally:
             other.kill()

@@ -110,7 +110,7 @@ class _Run:
                 refused = self._changed(step, statement)
                 if refused is not None and not refused.ours:
                     yield Difference(self.episode, at, statement, refused, [])
-                if refused is not None and (isinstance(step, Create) or not refused.ours):
+                if refused is not None:  # what comes after it speaks of columns that are not there
                     return
                 continue
             self.tally.statements += 1
@@ -128,7 +128,7 @@ class _Run:
                 return
 
     def _changed(self, step: Create | Alter, statement: Said) -> Failed | None:
-        """The schema changes on both sides; a change that the product refuses in a sentence happens on neither."""
+        """The schema changes on both sides, unless the product refuses to: then it is told why."""
         refused = outcome_of(lambda: self._say(statement))
         if isinstance(refused, Failed):
             self.tally.refused[f"{statement.text}: {refused.message}"] = 1

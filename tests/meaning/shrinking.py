@@ -50,7 +50,7 @@ def candidates(episode: Episode) -> Iterator[Episode]:
         if isinstance(step, Insert) and len(step.rows) > 1:
             half = len(step.rows) // 2
             for rows in (step.rows[:half], step.rows[half:]):
-                yield episode._replace(steps=(*steps[:at], Insert(rows), *steps[at + 1 :]))
+                yield episode._replace(steps=(*steps[:at], step._replace(rows=rows), *steps[at + 1 :]))
         if isinstance(step, Create) and step.partitions:
             for gone in range(len(step.partitions)):
                 kept = step.partitions[:gone] + step.partitions[gone + 1 :]
@@ -65,7 +65,7 @@ def _simpler(step: Step) -> Iterator[Any]:
     match step:
         case Insert(rows) if len(rows) > 1:
             half = len(rows) // 2
-            yield from (Insert(rows[:half]), Insert(rows[half:]))
+            yield from (step._replace(rows=rows[:half]), step._replace(rows=rows[half:]))
         case Update(assignments) if len(assignments) > 1:
             for at in range(len(assignments)):
                 yield step._replace(assignments=assignments[:at] + assignments[at + 1 :])

@@ -57,22 +57,77 @@ def test_older_rows_have_the_default_in_every_statement(lake: Lake, rows: Rows, 
     assert rows(f"select * from {filled}") == []
 
 
+@pytest.mark.parametrize("place", ["", "first", "after v"])
+@pytest.mark.parametrize("by_columns", ["true", "false"])
+def test_a_default_goes_into_its_own_column(lake: Lake, rows: Rows, name: str, place: str, by_columns: str) -> None:
+    """Spark's reader of rows takes the columns that a file lacks for the last ones, and puts defaults over values."""
+    lake.sql(f"create table {name} (id int, v string default 'v', n int default 1) using iceberg {V3}")
+    lake.sql(f"insert into {name} values (1, 'own', 5), (2, null, null)")
+    lake.sql(f"alter table {name} add column raw binary default X'ff41' {place}")
+    lake.sql(f"insert into {name} (id, raw) values (3, X'00'), (4, null)")
+    lake.sql(f"alter table {name} add column level int default 7 {place}")
+    named = f"select id, v, n, hex(raw), level from {name} order by id"
+    expected = [(1, "own", 5, "FF41", 7), (2, None, None, "FF41", 7), (3, "v", 1, "00", 7), (4, "v", 1, None, 7)]
+    lake.spark.conf.set("spark.sql.parquet.enableVectorizedReader", by_columns)
+    try:
+        assert rows(named) == expected
+        assert rows(f"select id from {name} where raw = X'ff41' order by id") == [(1,), (2,)]
+        lake.sql(f"update {name} set n = 6 where id = 1")
+        lake.sql(f"call system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))")
+    finally:
+        lake.spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
+    assert rows(named) == [(1, "own", 6, "FF41", 7), *expected[1:]]
+
+
 def test_defaults_of_other_engines_are_right_or_refused(lake: Lake, rows: Rows, name: str) -> None:
     lake.sql(f"create table {name} (id int, st struct<a: int>) using iceberg {V3}")
     lake.sql(f"insert into {name} values (1, named_struct('a', 1))")
     number = UUID("41424344-4142-4344-4142-434441424344")
     added = [AddColumn("u", UUIDType(), default=number), AddColumn("three", FixedType(3), default=b"xyz")]
-    alter_schema(lake.engine.load(name), added)
-    texts = "cast(u as string), cast(three as string)"
-    assert rows(f"select {texts} from {name}") == [("ABCDABCDABCDABCD", "xyz")]
-    assert rows(f"select count(*) from {name} where three = X'78797A' and u is not null") == [(1,)]
-    lake.sql(f"alter table {name} alter column three set default X'616263'")
+    for column, kind in zip(added, (r"uuid", r"fixed\[3\]"), strict=True):
+        alter_schema(lake.engine.load(name), [column])
+        for text in (f"select id from {name}", f"update {name} set id = 2"):
+            with pytest.raises(InvalidInput, match=f"column `{column.name}` of type {kind} has an initial default"):
+                rows(text)
+        lake.sql(f"alter table {name} drop column {column.name}")
+    alter_schema(lake.engine.load(name), [AddColumn("later", FixedType(3))])
+    lake.sql(f"alter table {name} alter column later set default X'616263'")
     with pytest.raises(InvalidInput, match="a default of 2 bytes cannot be stored as fixed"):
-        lake.sql(f"alter table {name} alter column three set default X'6162'")
+        lake.sql(f"alter table {name} alter column later set default X'6162'")
+    lake.sql(f"insert into {name} (id) values (2)")
+    assert rows(f"select id, cast(later as string) from {name} order by id") == [(1, None), (2, "abc")]
     alter_schema(lake.engine.load(name), [AddColumn("st.b", IntegerType(), default=5)])
     for text in (f"select id from {name}", f"update {name} set id = 2", f"select count(st.b) from {name}"):
         with pytest.raises(InvalidInput, match=r"column `st\.b` has an initial default inside a struct"):
             rows(text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "kept"),
+    [
+        ("date", "date '9999-12-31'", "9999-12-31"),
+        ("timestamp_ntz", "timestamp_ntz '0001-01-01 00:00:00'", "0001-01-01 00:00:00"),
+        ("timestamp", "timestamp '9999-12-31 23:59:59.999999 UTC'", "253402300799999999"),
+        ("timestamp", "timestamp '0001-01-01 00:00:00 UTC'", "-62135596800000000"),
+        ("date", "date '+10000-01-01'", None),
+        ("timestamp_ntz", "timestamp_ntz '0000-12-31 00:00:00'", None),
+        ("timestamp", "timestamp '9999-12-31 23:59:59.999999 UTC' + interval 1 microsecond", None),
+    ],
+)
+def test_a_default_is_in_the_years_that_metadata_can_write(
+    lake: Lake, rows: Rows, name: str, kind: str, value: str, kept: str | None
+) -> None:
+    lake.sql(f"create table {name} (id int) using iceberg {V3}")
+    lake.sql(f"insert into {name} values (1)")
+    text = f"alter table {name} add column c {kind} default {value}"
+    if kept is None:
+        with pytest.raises(InvalidInput, match="in the years 1 to 9999"):
+            lake.sql(text)
+        return
+    lake.sql(text)
+    shown = "cast(unix_micros(c) as string)" if kind == "timestamp" else "cast(c as string)"
+    assert rows(f"select {shown} from {name}") == [(kept,)]
+    assert rows(f"select count(*) from {name} where c = {value}") == [(1,)]
 
 
 @pytest.mark.parametrize("where", ["level is null", "level is not null", "level = 7", "level < 7"])

@@ -52,12 +52,30 @@ def with_write_defaults(schema: iceberg.Schema) -> spark.StructType:
 def existing(field: iceberg.NestedField) -> dict[str, str]:
     """What a field is read with, so that rows of files without it have its default."""
     _refuse_inside(field.field_type, field.name)
-    return {} if field.initial_default is None else {EXISTS: sql_text(field.initial_default, field.field_type)}
+    value = field.initial_default
+    if value is None:
+        return {}
+    if isinstance(field.field_type, iceberg.UUIDType | iceberg.FixedType):
+        raise InvalidInput(
+            f"column `{field.name}` of type {field.field_type} has an initial default, which Spark does not read",
+            place=f"column {field.name}",
+            hint="let the engine that added the column rewrite the table without the default",
+        )
+    text = f"CAST({sql_text(value, field.field_type)} AS STRING)" if read_as_text(field) else None
+    return {EXISTS: text or sql_text(value, field.field_type)}
 
 
-def read_row_by_row(schema: spark.StructType) -> bool:
-    """Whether a field has a default that Spark's reader of whole columns cannot fill in: it fails over bytes."""
-    return any(EXISTS in field.metadata and isinstance(field.dataType, spark.BinaryType) for field in schema.fields)
+def read_as_text(field: iceberg.NestedField) -> bool:
+    """Whether a column of bytes is read as text of the same bytes.
+
+    Spark's reader of whole columns cannot fill in a default of bytes, and its reader of rows fills in wrong ones.
+    """
+    return field.initial_default is not None and isinstance(field.field_type, iceberg.BinaryType)
+
+
+def fills_in_defaults(schema: spark.StructType) -> bool:
+    """Whether rows may lack a field that has a default."""
+    return any(EXISTS in field.metadata for field in schema.fields)
 
 
 def _refuse_inside(kind: iceberg.IcebergType, place: str) -> None:

@@ -16,7 +16,7 @@ from pyspark.sql import types as spark
 
 from lakeproof.iceberg import pyiceberg_names as iceberg
 from lakeproof.spark.jvm import spark41
-from lakeproof.spark.jvm.default_values import existing
+from lakeproof.spark.jvm.default_values import existing, read_as_text
 from lakeproof.spark.jvm.spark_types import FIELD_ID, nullable, to_spark_schema, to_spark_type
 
 
@@ -105,7 +105,15 @@ def history_of(table: iceberg.Table) -> SchemaHistory:
 def scan_columns(schema: iceberg.Schema, history: SchemaHistory) -> list[ScanColumn]:
     """The columns of a schema, spelled safely, each with the default of files that lack it."""
     pairs = zip(schema.fields, to_spark_schema(schema).fields, strict=True)
-    return [_scan_column(field, history, existing(own)) for own, field in pairs]
+    return [_as_text(own, _scan_column(field, history, existing(own))) for own, field in pairs]
+
+
+def _as_text(own: iceberg.NestedField, column: ScanColumn) -> ScanColumn:
+    """Bytes with a default are read as text, and shown as bytes again."""
+    if not read_as_text(own):
+        return column
+    read = column.read
+    return column._replace(read=spark.StructField(read.name, spark.StringType(), True, read.metadata))
 
 
 def metadata_names(columns: list[ScanColumn], schema: iceberg.Schema) -> dict[str, str]:

@@ -140,12 +140,21 @@ def without_deleted(rows: DataFrame, deletes: SnapshotDeletes, columns: dict[int
         rows = rows.join(gone, packed == gone["packed"], "left_anti")
     for each in deletes.equality:
         names = [f"value_{number}" for number in range(len(each.field_ids))]
-        gone = spark.createDataFrame(each.values.rename_columns(["group", *names]))
+        values = each.values.rename_columns(["group", *names])
+        gone = spark.createDataFrame(values)
         same = rows[GROUP] == gone["group"]
         for name, field_id in zip(names, each.field_ids, strict=True):
-            same = same & rows[columns[field_id]].eqNullSafe(gone[name])
+            value = rows[columns[field_id]]
+            same = same & (value.cast("binary") if _is_bytes(values.schema.field(name).type) else value).eqNullSafe(
+                gone[name]
+            )
         rows = rows.join(gone, same, "left_anti")
     return rows
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    """Whether a column holds bytes, which a scan may read as text."""
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def _rows_and_deletes(planned: ScanPlan) -> tuple[list[int], list[list[int]]]:

@@ -62,7 +62,8 @@ def partition_columns_of(
     found = []
     for column in columns:
         made = ConstantColumn(column.read, column.read.metadata[FIELD_ID])
-        if not isinstance(made.field.dataType, _CERTAIN) or not all(_place(made.source_id, each) for each in specs):
+        certain = isinstance(column.type, _CERTAIN) and column.type == column.read.dataType
+        if not certain or not all(_place(made.source_id, each) for each in specs):
             continue
         if specs and not (isinstance(made.field.dataType, spark.StringType) and _has_broken_text(planned(), made)):
             found.append(made)

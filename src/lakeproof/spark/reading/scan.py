@@ -13,7 +13,7 @@ from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.pyiceberg_names import PartitionSpec, Schema, Table
 from lakeproof.iceberg.tables.branches import label_of
 from lakeproof.spark.jvm import spark41
-from lakeproof.spark.jvm.default_values import read_row_by_row
+from lakeproof.spark.jvm.default_values import fills_in_defaults
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.jvm.session import session_like
 from lakeproof.spark.jvm.spark_types import FIELD_ID
@@ -26,6 +26,7 @@ from lakeproof.spark.reading.partition_columns import partition_columns_of
 # Parquet's dictionaries and Bloom filters tell 0.0 from -0.0, which are equal in SQL: a file of one of them would be
 # passed over when the other is asked for. Its statistics do not.
 _WITHOUT_DICTIONARIES = {"parquet.filter.dictionary.enabled": "false", "parquet.filter.bloom.enabled": "false"}
+_BY_COLUMNS = ("spark.sql.parquet.enableVectorizedReader", "spark.sql.parquet.enableNestedColumnVectorizedReader")
 TRAVELS = " as it was"  # ends the key of a scan that stays at its snapshot whatever is committed
 
 
@@ -161,7 +162,7 @@ class Scans:
             gateway.none,
             gateway.named(spark41.FILE_FORMATS[file_format])(),
             gateway.scala_map(_WITHOUT_DICTIONARIES if _has_floats(schema) else {}),
-            _row_reader(gateway) if read_row_by_row(schema) else gateway.session,
+            _column_reader(gateway) if fills_in_defaults(schema) else gateway.session,
         )
         if is_streaming:
             return gateway.dataframe(gateway.module(spark41.LOGICAL_RELATION).apply(relation, True))
@@ -169,11 +170,14 @@ class Scans:
         return gateway.dataframe(gateway.module(spark41.LOGICAL_RELATION).apply(relation, described))
 
 
-def _row_reader(gateway: Gateway) -> Any:
-    """A session like the user's in which Parquet files are read row by row: a relation reads as its session says."""
+def _column_reader(gateway: Gateway) -> Any:
+    """A session like the user's in which Parquet files are always read column by column.
 
-    changed = {"spark.sql.parquet.enableVectorizedReader": "false"}
-    return gateway.once("row by row", lambda: spark41.java_session(session_like(gateway.spark, changed)))
+    A relation reads as its session says, and Spark's reader of rows takes the columns that a file lacks to be the last
+    ones: it leaves others without their default, and puts defaults over values that are there.
+    """
+    changed = dict.fromkeys(_BY_COLUMNS, "true")
+    return gateway.once("by columns", lambda: spark41.java_session(session_like(gateway.spark, changed)))
 
 
 def _specs_of(source: ScanSource) -> list[PartitionSpec]:

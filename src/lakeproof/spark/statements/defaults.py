@@ -6,11 +6,21 @@ import math
 from typing import Any
 from uuid import UUID
 
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.pyiceberg_names import FixedType, IcebergType, PrimitiveType, Table, TimestamptzType, UUIDType
+from lakeproof.iceberg.pyiceberg_names import (
+    DateType,
+    FixedType,
+    IcebergType,
+    PrimitiveType,
+    Table,
+    TimestampType,
+    TimestamptzType,
+    UUIDType,
+)
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.failures import translate_spark_errors
@@ -18,6 +28,7 @@ from lakeproof.spark.jvm.gateway import items_of
 from lakeproof.spark.jvm.spark_types import to_spark_type
 
 VERSION = 3
+_MICROS = (-62_135_596_800_000_000, 253_402_300_799_999_999)  # the years 1 to 9999 in UTC
 _OF_NOW = ("CurrentDate", "CurrentTimestamp", "Now", "LocalTimestamp", "CurrentTime", "CurrentTimeZone", "CurrentUser")
 
 
@@ -72,12 +83,21 @@ def _stored(engine: Engine, said: Any, kind: IcebergType, place: str) -> Any:
     if not engine.gateway.module(spark41.CAST).canANSIStoreAssign(from_type, wanted):
         raise InvalidInput(f"a default of type {told} cannot be stored as {target.simpleString()}", place=place)
     found = F.col("it").try_cast(target)
+    value, fits, is_null = said.select(_written(found, kind), found.isNotNull(), F.col("it").isNull()).collect()[0]
+    if is_null or value is not None:
+        return value
+    if fits:
+        raise InvalidInput("a default must lie in the years 1 to 9999, which metadata can write", place=place)
+    raise InvalidInput(f"this default does not fit into {target.simpleString()}", place=place)
+
+
+def _written(found: Column, kind: IcebergType) -> Column:
+    """The value as Python takes it; null where metadata, in which an instant is text in UTC, cannot say it."""
     if isinstance(kind, TimestamptzType):
-        found = F.when(F.year(found).between(1, 9998), F.unix_micros(found))  # what Python can hold in every zone
-    value, is_null = said.select(found, F.col("it").isNull()).collect()[0]
-    if value is None and not is_null:
-        raise InvalidInput(f"this default does not fit into {target.simpleString()}", place=place)
-    return value
+        return F.when(F.unix_micros(found).between(*_MICROS), F.unix_micros(found))
+    if isinstance(kind, DateType | TimestampType):
+        return F.when(F.year(found).between(1, 9999), found)
+    return found
 
 
 def _as_kept(value: Any, kind: IcebergType, place: str) -> Any:
