@@ -147,7 +147,7 @@ class Plain:
             _Acting(clause, forms[clause.when], _earlier(step.clauses, at)) for at, clause in enumerate(step.clauses)
         ]
         new = _each(acting, lambda one: self._new_rows(one, step))
-        gone = [f"select t.{RID} {one.form} where {one.chosen}" for one in acting if one.clause.action != "insert"]
+        gone = [_places(one) for one in acting if one.clause.action != "insert"]
         found = [int(row[0]) for row in self.spark.sql(" union all ".join(gone)).collect()] if gone else []
         self._refuse_ambiguous(step, forms["matched"], [each for each in new if each is not None])
         rows = self._without(found)
@@ -157,7 +157,10 @@ class Plain:
 
     def _new_rows(self, one: _Acting, step: Merge) -> DataFrame | None:
         _refuse_contradictions(one.clause.assignments)
-        return None if one.clause.action == "delete" else self._stored(self._clause_rows(one, step))
+        if one.clause.action == "delete":
+            self.spark.sql(_places(one))  # its condition may be a mistake, of which it is one of several
+            return None
+        return self._stored(self._clause_rows(one, step))
 
     def _clause_rows(self, one: _Acting, step: Merge) -> str:
         if not one.clause.assignments:
@@ -264,6 +267,10 @@ class _Acting(NamedTuple):
         return " and ".join([*own, *(f"not coalesce({one}, false)" for one in self.earlier), "true"])
 
 
+def _places(one: _Acting) -> str:
+    return f"select t.{RID} {one.form} where {one.chosen}"
+
+
 def _earlier(clauses: Sequence[Clause], at: int) -> tuple[str, ...]:
     when = clauses[at].when
     return tuple(
@@ -310,12 +317,22 @@ def _each(acting: Sequence[_Acting], rows_of: Callable[[_Acting], DataFrame | No
         try:
             made.append(rows_of(one))
         except (Refusal, PySparkException) as error:
-            errors.append(error)
+            errors += [error, *_others(one, rows_of)]
     if len(errors) == 1:
         raise errors[0]
     if errors:
         raise Refusal(*(condition for error in errors for condition in _conditions(error)))
     return made
+
+
+def _others(one: _Acting, rows_of: Callable[[_Acting], DataFrame | None]) -> Iterator[Refusal | PySparkException]:
+    """What is wrong with a clause besides its condition, which its values hide, or are hidden by."""
+    if one.clause.condition is None:
+        return
+    try:
+        rows_of(one._replace(clause=one.clause._replace(condition=None)))
+    except (Refusal, PySparkException) as error:
+        yield error
 
 
 def _failing(rows: DataFrame) -> tuple[str, ...]:
