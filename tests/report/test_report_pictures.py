@@ -177,3 +177,10 @@ def test_the_label_of_a_matrix_cell_does_not_touch_its_marks_on_a_phone(browser:
     assert len(left) > 500
     assert min(left) > 4
     tab.close()
+
+
+def test_a_cell_of_the_audits_table_says_its_column_on_a_phone(browser: Browser, folder: Path) -> None:
+    tab = browser.tab(f"file://{folder}/audit.html", width=390)
+    labels = "[...document.querySelectorAll('td')].map((cell) => getComputedStyle(cell, '::before').content)"
+    assert tab.run(labels)[:6] == [f'"{name} "' for name in ("snapshot", "parent", "at", "command", "by", "verdict")]
+    tab.close()

@@ -47,6 +47,7 @@ _SNAPSHOTS = 8
 _COMMITS = 200
 """Commits that the table shows: those with findings, and the newest."""
 _COLUMNS = ("snapshot", "parent", "at", "command", "by", "verdict")
+_NUMBERS = ("snapshot", "parent")
 _BADGES = {"rows_wrong": "bad", "may_become_wrong": "refused", "nothing_lost": ""}
 
 
@@ -126,15 +127,13 @@ def _commit(one: CommitSeen) -> str:
     good = '<span class="good">nothing found</span>'
     judged = " ".join(f'<span class="badge bad">{escape(kind.replace("_", " "))}</span>' for kind in one.kinds) or good
     at = datetime.fromtimestamp(one.timestamp_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S") if _shown(one) else ""
-    cells = [
-        f'<td class="n">{one.snapshot}</td>',
-        f'<td class="n">{"" if one.parent is None else one.parent}</td>',
-        f"<td>{at}</td>",
-        f"<td>{escape(one.command or one.operation)}</td>",
-        f"<td>{escape(one.by)}</td>",
-        f"<td>{judged}</td>",
-    ]
-    return f"<tr>{''.join(cells)}</tr>\n"
+    parent = "" if one.parent is None else one.parent
+    cells = (one.snapshot, parent, at, escape(one.command or one.operation), escape(one.by), judged)
+    row = "".join(
+        f'<td data-column="{name}"{" class=n" if name in _NUMBERS else ""}>{cell}</td>'
+        for name, cell in zip(_COLUMNS, cells, strict=True)
+    )
+    return f"<tr>{row}</tr>\n"
 
 
 def _shown(one: CommitSeen) -> bool:
