@@ -143,8 +143,6 @@ def describe_exploration(verdict: Verdict) -> list[str]:
     so_far = " until the violation was found" if verdict.verdict == "violated" else ""
     size = f"{counted(verdict.states, 'state')} in {duration(verdict.seconds)}"
     lines = [f"Explored from {tables}{so_far}: {size}."]
-    if any("any one row stands for" in note for note in more["cautious"]):
-        lines.append("A source whose rows are not known has one row, any row, in each run.")
     if verdict.verdict == "unknown" and more["explored"]:
         lines.append(f"Explored to the end, without an anomaly: {'; '.join(more['explored'])}.")
     return lines
