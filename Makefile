@@ -19,7 +19,7 @@ $(STAMP): requirements.lock requirements-java.lock pyproject.toml
 	@$(PYTHON) tools/install.py $(VENV)
 	@touch $@
 
-demo: install ## run the main job: a table, its snapshots, the undelete found, a report page
+demo: install ## a tour: a table on Spark, its snapshots, the undelete, and a page that shows it
 	@$(BIN)/lakeproof demo
 
 test: install ## everything that needs no jar and no server

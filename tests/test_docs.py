@@ -243,6 +243,14 @@ def test_the_import_table_of_the_architecture_page_is_the_one_that_is_tested() -
     assert {name: tuple(re.findall(r"`(\w+)`", cell)) for name, cell in rows} == MAY_IMPORT
 
 
+def test_the_glossary_has_every_word_once_and_in_order() -> None:
+    text = (ROOT / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8")
+    words = re.findall(r"^\| ([a-z -]+) \| (?!means)", text, re.M)
+    assert words == sorted(set(words))
+    told = {"policy", "property", "swap", "commit window", "first table", "head", "check", "re-run", "verdict"}
+    assert told <= set(words)
+
+
 def test_blocks_are_found_with_their_kind_and_place() -> None:
     text = "a\n\n```python\nx = 1\n```\n\n<!-- no-run: needs a cluster -->\n```python\ny\n```\n```\nplain\n```\n"
     page = ROOT / "README.md"

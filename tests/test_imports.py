@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -250,3 +251,27 @@ def test_a_public_class_name_means_one_thing() -> None:
     twice = {name: places for name, places in homes.items() if len(places) > 1}
     assert set(twice) == OF_EVERY_MODEL
     assert all(place.startswith("models/") for places in twice.values() for place in places)
+
+
+def _rooms() -> list[Path]:
+    """The folders inside the package's folders, as paths in the package."""
+    return [path.parent for path in sorted(PACKAGE.rglob("__init__.py")) if len(path.relative_to(PACKAGE).parts) > 2]
+
+
+@pytest.mark.parametrize("room", _rooms(), ids=lambda room: str(room.relative_to(PACKAGE)))
+def test_a_room_is_on_the_architecture_page_in_its_own_words(room: Path) -> None:
+    page = (PACKAGE.parent.parent / "docs/explanation/architecture.md").read_text(encoding="utf-8")
+    said = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8")))
+    assert said is not None
+    words = said.split("\n\n")[0].replace("\n", " ").rstrip(".")
+    assert f"| `{room.relative_to(PACKAGE).as_posix()}` | {words} |".lower() in page.lower()
+
+
+@pytest.mark.parametrize("folder", ["iceberg", "spark"])
+def test_the_page_of_a_large_folder_names_its_files(folder: str) -> None:
+    page = (PACKAGE / folder / "README.md").read_text(encoding="utf-8")
+    files = [path for path in (PACKAGE / folder).rglob("*.py") if path.name != "__init__.py"]
+    names = [path.relative_to(PACKAGE / folder).as_posix() for path in sorted(files)]
+    assert [name for name in names if f"`{name}`" not in page] == []
+    named = re.findall(r"`([\w/]+\.py)`", page)
+    assert [path for path in named if path not in names and not (PACKAGE / path).exists()] == []

@@ -34,6 +34,12 @@ PATTERNS = {
     "an own": (r"\b(?<!['`])(an own (?!value)|the own (?!values?\b|ones\b))", "the own commit"),
     "otherwise than": (r"\botherwise than\b", "goes otherwise than its text says"),
     "as those see it who": (r"\bas those see it\b", "One commit, as those see it who did not see it coming"),
+    "put before a policy": (
+        r"\bputs? (\w+ ){0,3}before (a|any|two|the|another) (policy|policies|judge|program)",
+        "Then two commits are put before two policies",
+    ),
+    "stands against": (r"\bstands? against\b", "Nothing stands against it."),
+    "which is no more": (r"\b(which|that) is no more\b(?! than)", "computed from a table which is no more"),
     "and so is its negation not": (r"\bso (is|are|does|do) (its|their) [a-z]+ not\b", "and so is its negation not"),
 }
 

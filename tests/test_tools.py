@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+import tomllib
 from collections import namedtuple
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+import lakeproof
 
 TOOLS = Path(__file__).resolve().parent.parent / "tools"
 
@@ -110,3 +113,11 @@ def test_another_spark_is_laid_over_the_installed_one(monkeypatch: pytest.Monkey
     folder = versions.folder_of("4.3.0")
     paths = versions.laid_over(folder)["PYTHONPATH"].split(":")
     assert (folder.name, paths[0], paths[-1]) == (".venv-spark43", str(folder), "mine")
+
+
+def test_the_version_is_written_once() -> None:
+    root = Path(__file__).resolve().parent.parent
+    project = tomllib.loads((root / "pyproject.toml").read_text())
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["setuptools"]["dynamic"] == {"version": {"attr": "lakeproof.__version__"}}
+    assert f"\n## {lakeproof.__version__} " in (root / "CHANGELOG.md").read_text()

@@ -29,7 +29,7 @@ INTRODUCTION = """\
 | 0 | done; holds; agrees; nothing found |
 | 1 | violated; an anomaly; a difference; findings; a commit was refused |
 | 2 | bad input: one sentence, where, and a hint |
-| 3 | unknown: a limit cut the search, or nobody knows whether a commit happened |
+| 3 | unknown: a limit cut the search, nobody knows whether a commit happened, or the catalog does not answer |
 | 130 | stopped by Ctrl-C (a search gives its verdict so far instead) |
 """
 
@@ -43,6 +43,8 @@ EXITS = {
     "repair": "0 nothing to repair, or all was repaired, 1 a plan that was not applied, findings that are left, or the "
     "table was changed meanwhile, 2 there is no such table, 3 nobody knows whether the commit happened.",
     "scenario": "0 everything agrees, 1 something does not, 2 a file cannot be read as a scenario.",
+    "replay": "0 it agrees, 1 it differs, 2 the trace cannot be read, 3 it does not apply to this implementation.",
+    "conformance": "0 no rows are wrong, 1 some are, or the program reported an error, 2 a file cannot be read.",
     "doctor": "0 all there, 1 something is missing; each line says how to mend it.",
 }
 

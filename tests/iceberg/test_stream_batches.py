@@ -102,7 +102,7 @@ def answer_late(lake: Lakehouse) -> list[object]:
     late: list[LateRequest] = []
     asked, others = once(lambda: late.append(LateRequest(lake))), once(lambda: stream(lake.load()), at=LOOKING)
     commit(lake.load(), on_phase=lambda phase: (asked(phase), others(phase)))
-    with pytest.raises(AssertionError):  # the catalog takes no request for a head that is no more
+    with pytest.raises(AssertionError):  # the catalog takes no request for a former head
         late[0].arrives()
     return [1]
 

@@ -162,3 +162,25 @@ def test_the_site_is_searched_and_a_phone_sees_the_text_first(browser: Browser, 
         > 3
     )
     tab.close()
+
+
+def test_the_label_of_a_matrix_cell_does_not_touch_its_marks_on_a_phone(browser: Browser, folder: Path) -> None:
+    tab = browser.tab(f"file://{folder}/site/docs/reference/matrix.html", width=390)
+    room = (
+        "(() => { const draw = document.createElement('canvas').getContext('2d');"
+        " return [...document.querySelectorAll('.cell')].map((cell) => {"
+        " const style = getComputedStyle(cell, '::before');"
+        " draw.font = style.font; const words = draw.measureText('then ' + cell.dataset.second).width;"
+        " return parseFloat(style.width) - words; }) })()"
+    )
+    left = tab.run(room)
+    assert len(left) > 500
+    assert min(left) > 4
+    tab.close()
+
+
+def test_a_cell_of_the_audits_table_says_its_column_on_a_phone(browser: Browser, folder: Path) -> None:
+    tab = browser.tab(f"file://{folder}/audit.html", width=390)
+    labels = "[...document.querySelectorAll('td')].map((cell) => getComputedStyle(cell, '::before').content)"
+    assert tab.run(labels)[:6] == [f'"{name} "' for name in ("snapshot", "parent", "at", "command", "by", "verdict")]
+    tab.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -19,11 +20,12 @@ from lakeproof.report import notebook, terminal
 STANDING = Progress(1234, 5678, 9, 400, 20_000.0, 88.0, 2.0, None, "no estimate: the frontier still grows")
 
 
-def printed(verdict: Verdict, *, width: int = 100, colours: bool = False) -> str:
+def printed(verdict: Verdict, *, width: int = 100, colours: bool = False, verbose: bool = False) -> str:
     """What a verdict looks like in a terminal this wide."""
     out = io.StringIO()
     system: Literal["standard"] | None = "standard" if colours else None
-    terminal.print_verdict(Console(file=out, width=width, force_terminal=colours, color_system=system), verdict)
+    console = Console(file=out, width=width, force_terminal=colours, color_system=system)
+    terminal.print_verdict(console, verdict, verbose=verbose)
     return out.getvalue()
 
 
@@ -56,6 +58,24 @@ def test_square_brackets_in_a_label_are_text_and_not_markup() -> None:
     out = io.StringIO()
     terminal.print_trace(Console(file=out, width=100), Trace("m", {}, trace.actors, trace.initial, (step,)))
     assert "counter-1 count  [bold]x[/bold] [/]" in out.getvalue()
+
+
+def test_a_trace_that_is_told_is_sentences_and_what_changed_is_for_whom_it_interests() -> None:
+    verdict = settled(check(undelete()))
+    trace = verdict.trace
+    assert trace is not None
+    told = replace(trace, steps=tuple(s._replace(caption=f"{s.actor} does {s.step}.") for s in trace.steps))
+    properties = tuple(p if p.trace is None else p._replace(trace=told) for p in verdict.properties)
+    verdict = replace(verdict, properties=properties)
+    short, whole = printed(verdict), printed(verdict, verbose=True)
+    assert "   8  privacy does swap.\n\nproperty" in short
+    assert "phase" not in short
+    assert "some INSERT committed" in short
+    assert "no_deadlock" not in short
+    assert "-v shows every property" in short
+    assert "phase  prepared → done" in whole
+    assert "no_deadlock" in whole
+    assert "-v shows" not in whole
 
 
 def test_a_held_verdict_prints_no_trace_and_a_never_taken_step_is_named() -> None:

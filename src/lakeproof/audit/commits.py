@@ -1,4 +1,4 @@
-"""Each recorded commit, put before a policy with the window that it had."""
+"""Each recorded commit, judged by a policy with the window that it had."""
 
 from __future__ import annotations
 

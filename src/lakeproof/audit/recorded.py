@@ -54,7 +54,7 @@ def _loaded(table: Table, number: int, cache: ManifestCache) -> Snapshot:
 
 
 def read_commits(table: Table, snapshots: tuple[Snapshot, ...], cache: ManifestCache) -> list[Recorded]:
-    """Every commit as a change that can be put before a policy."""
+    """Every commit as a change that a policy can judge."""
     said = {one.snapshot_id: _summary(one) for one in table.metadata.snapshots}
     places = {snapshot.snapshot_id: index for index, snapshot in enumerate(snapshots)}
     past = _Past()

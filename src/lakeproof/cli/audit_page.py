@@ -11,6 +11,7 @@ from lakeproof.audit import Audit
 from lakeproof.audit.audit import CommitSeen
 from lakeproof.audit.findings import Finding
 from lakeproof.audit.kinds import KINDS, SEVERITIES
+from lakeproof.report.words import counted
 
 _MORE = """
 .findings { display: grid; gap: 14px; }
@@ -28,6 +29,7 @@ _MORE = """
 .findings th, .findings td { padding: 4px 14px 4px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 .findings td.n { font: 13px/1.6 var(--mono); }
 .findings .good { color: var(--good); }
+.findings .badge { display: inline-block; border-radius: 10px; }
 main.findings { grid-template-columns: minmax(0, 1fr); }
 @media (max-width: 900px) {
   .findings dl { grid-template-columns: minmax(0, 1fr); }
@@ -35,6 +37,7 @@ main.findings { grid-template-columns: minmax(0, 1fr); }
   .findings thead { display: none; }
   .findings tr { display: block; border-bottom: 1px solid var(--line); padding: 4px 0; }
   .findings td { display: block; border: 0; padding: 0; overflow-wrap: anywhere; }
+  .findings td:not(:empty)::before { content: attr(data-column) " "; color: var(--soft); font: 12px var(--sans); }
 }
 """
 _FILES = 5
@@ -43,6 +46,8 @@ _SNAPSHOTS = 8
 """Snapshots that are named of one finding."""
 _COMMITS = 200
 """Commits that the table shows: those with findings, and the newest."""
+_COLUMNS = ("snapshot", "parent", "at", "command", "by", "verdict")
+_NUMBERS = ("snapshot", "parent")
 _BADGES = {"rows_wrong": "bad", "may_become_wrong": "refused", "nothing_lost": ""}
 
 
@@ -52,7 +57,7 @@ def audit_page(audits: Audit | Sequence[Audit]) -> str:
     style = files("lakeproof.report").joinpath("assets/page.css").read_text(encoding="utf-8") + _MORE
     title = f"Audit of {escape(found[0].table)}" if len(found) == 1 else f"Audit of {len(found)} tables"
     count = sum(len(each.findings) for each in found)
-    summary = _summary(found[0]) if len(found) == 1 else f"{count or 'No'} finding{'s' * (count != 1)}."
+    summary = _summary(found[0]) if len(found) == 1 else f"{counted(count, 'finding') if count else 'No findings'}."
     body = "".join(_table_part(each, named=len(found) > 1) for each in found)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -65,11 +70,12 @@ def audit_page(audits: Audit | Sequence[Audit]) -> str:
 
 
 def _summary(found: Audit) -> str:
-    count = len(found.findings)
-    said = f"{count} finding{'s' * (count != 1)} in" if count else "Nothing was found in"
-    summary = f"{said} {found.snapshots} snapshots, judged by {escape(found.policy)}."
+    said = f"{counted(len(found.findings), 'finding')} in" if found.findings else "Nothing was found in"
+    summary = f"{said} {counted(found.snapshots, 'snapshot')}, judged by the policy {escape(found.policy)}."
     if found.assumed:
-        summary += f" {found.assumed} commits do not record what they read: of each its parent was assumed."
+        many = found.assumed != 1
+        summary += f" {counted(found.assumed, 'commit')} {'do' if many else 'does'} not record what was read; "
+        summary += f"{'each' if many else 'it'} is taken to have read its parent."
     return summary + "".join(f" {escape(note[:1].upper() + note[1:])}." for note in found.notes)
 
 
@@ -80,7 +86,7 @@ def _table_part(found: Audit, *, named: bool) -> str:
 
 def _card(one: Finding) -> str:
     severity = f'<span class="badge {_BADGES[one.severity]}">{escape(SEVERITIES[one.severity])}</span>'
-    rows = [("what to do", "do", escape(one.advice)), ("rows", "", severity), ("because", "", escape(one.because))]
+    rows = [("what to do", "do", escape(one.advice)), ("how bad", "", severity), ("because", "", escape(one.because))]
     if one.check:
         rows.append(("check", "", f"<code>{escape(one.check)}</code>"))
     rows.append(("snapshots", "", escape(_some(list(map(str, one.snapshots)), _SNAPSHOTS))))
@@ -110,7 +116,7 @@ def _commits(commits: Sequence[CommitSeen]) -> str:
     rows = "".join(map(_commit, shown))
     rest = len(commits) - len(shown)
     more = f"<p>{rest} more commits, of which nothing was found, are not shown.</p>" if rest else ""
-    head = "".join(f"<th>{word}</th>" for word in ("snapshot", "on", "at", "command", "by", "judged"))
+    head = "".join(f"<th>{word}</th>" for word in _COLUMNS)
     return (
         f'<section>\n<h3>Commits judged</h3>\n<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{rows}</tbody>\n</table></div>{more}\n</section>\n"
@@ -121,15 +127,13 @@ def _commit(one: CommitSeen) -> str:
     good = '<span class="good">nothing found</span>'
     judged = " ".join(f'<span class="badge bad">{escape(kind.replace("_", " "))}</span>' for kind in one.kinds) or good
     at = datetime.fromtimestamp(one.timestamp_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S") if _shown(one) else ""
-    cells = [
-        f'<td class="n">{one.snapshot}</td>',
-        f'<td class="n">{"" if one.parent is None else one.parent}</td>',
-        f"<td>{at}</td>",
-        f"<td>{escape(one.command or one.operation)}</td>",
-        f"<td>{escape(one.by)}</td>",
-        f"<td>{judged}</td>",
-    ]
-    return f"<tr>{''.join(cells)}</tr>\n"
+    parent = "" if one.parent is None else one.parent
+    cells = (one.snapshot, parent, at, escape(one.command or one.operation), escape(one.by), judged)
+    row = "".join(
+        f'<td data-column="{name}"{" class=n" if name in _NUMBERS else ""}>{cell}</td>'
+        for name, cell in zip(_COLUMNS, cells, strict=True)
+    )
+    return f"<tr>{row}</tr>\n"
 
 
 def _shown(one: CommitSeen) -> bool:

@@ -22,7 +22,7 @@ class Registered(NamedTuple):
 
 
 COMMANDS: dict[str, Registered] = {
-    "demo": Registered("demo", "the main job: a table, its snapshots, the undelete found and shown", "lakeproof demo"),
+    "demo": Registered("demo", "a tour: a table on Spark, its snapshots, and the undelete", "lakeproof demo"),
     "sql": Registered("sql", "run SQL statements on managed tables", 'lakeproof sql -e "select * from t"'),
     "check": Registered(
         "check",
@@ -34,9 +34,9 @@ COMMANDS: dict[str, Registered] = {
         "make a jobs file from a dbt manifest",
         "lakeproof jobs from-dbt target/manifest.json -o jobs.sql",
     ),
-    "matrix": Registered("matrix", "which commands get in each other's way", "lakeproof matrix --policy iceberg-spark"),
+    "matrix": Registered("matrix", "which pairs of commands conflict", "lakeproof matrix --policy iceberg-spark"),
     "necessity": Registered("necessity", "what goes wrong when one check is switched off", "lakeproof necessity"),
-    "audit": Registered("audit", "what happened to a recorded table, and what to do", "lakeproof audit people"),
+    "audit": Registered("audit", "what is wrong with a table, and what to do", "lakeproof audit people"),
     "repair": Registered("repair", "set right what an audit found, as one commit", "lakeproof repair people --plan"),
     "explore": Registered(
         "explore", "walk a model by hand, in the browser", "lakeproof explore iceberg --set preset=undelete"
@@ -44,12 +44,12 @@ COMMANDS: dict[str, Registered] = {
     "doctor": Registered("doctor", "what this machine has and what is missing", "lakeproof doctor"),
     "replay": Registered(
         "replay",
-        "a trace on a real implementation, phase by phase",
+        "run a trace on a real implementation, phase by phase",
         "lakeproof replay undelete.json --on iceberg-spark",
     ),
     "conformance": Registered(
         "conformance",
-        "scenario files before any implementation, judged by the rows that it leaves",
+        "run scenario files on any implementation, and judge its rows",
         "lakeproof conformance tests/scenarios/*.txt --against 'python peer.py'",
     ),
     "scenario": Registered(

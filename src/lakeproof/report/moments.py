@@ -50,6 +50,7 @@ class Moment(TypedDict):
     caption: str
     badges: list[Badge]
     news: list[News]
+    held: list[News]  # what is new with the actor, where there is a table whose news come first
     checks: list[Check]
     allowed: bool  # the checks are why this step could commit
     broken: bool  # from here on a reader sees what it should not
@@ -87,7 +88,8 @@ def moments_of(trace: Trace) -> TraceMoments:
         moment = _moment(number, trace.actors, before, step)
         moment["checks"] = _validation(step, before, moment, checks, trace.actors)
         if moment["checks"]:  # told apart from what else is new
-            moment["news"] = [item for item in moment["news"] if item["what"] not in CHECKED]
+            for part in (moment["news"], moment["held"]):
+                part[:] = [item for item in part if item["what"] not in CHECKED]
             moment["label"] = _counted(moment["label"], moment["checks"])
         moments.append(moment)
         before = step.state
@@ -110,6 +112,7 @@ def _start(trace: Trace) -> Moment:
         "caption": "Before anybody moves",
         "badges": [],
         "news": [],
+        "held": [],
         "checks": [],
         "allowed": False,
         "broken": False,
@@ -126,6 +129,7 @@ def _moment(number: int, actors: tuple[str, ...], before: Any, step: TraceStep) 
         badges.insert(0, {"text": f"snapshot {committed}", "tone": "commit"})
     if broken:
         badges.append({"text": "wrong read", "tone": "bad"})
+    news, held = news_between(before, step.state, actors, step.actor)
     return {
         "number": number,
         "lane": actors.index(step.actor) if step.actor in actors else None,
@@ -134,7 +138,8 @@ def _moment(number: int, actors: tuple[str, ...], before: Any, step: TraceStep) 
         "label": step.label,
         "caption": step.caption,
         "badges": badges,
-        "news": news_between(before, step.state, actors, step.actor),
+        "news": news,
+        "held": held,
         "checks": [],
         "allowed": committed is not None,
         "broken": broken,
@@ -161,15 +166,19 @@ def _committed(before: Any, state: Any) -> int | None:
     return head["id"] if head is not None and (was is None or was["id"] != head["id"]) else None
 
 
-def news_between(before: Any, state: Any, actors: tuple[str, ...], actor: str) -> list[News]:
-    """What is new in a state: in its table, then with the actor who moved, then elsewhere."""
+def news_between(before: Any, state: Any, actors: tuple[str, ...], actor: str) -> tuple[list[News], list[News]]:
+    """What is new in a state: in its table and elsewhere, and with the actor who moved.
+
+    Where there is no table, what is new with the actor is the news.
+    """
     table, old = table_in(state), table_in(before)
     news = list(table_news(old, table)) if table is not None and old is not None else []
-    view = state_view(before, state, actors)
+    view, held = state_view(before, state, actors), list[News]()
     for node in sorted(view["actors"], key=lambda node: node["key"] != actor):
         mine = node["key"] == actor and not node["mark"] and any(child["key"] for child in node["children"])
-        news += _without_losses({**node, "key": "" if mine else node["key"]})
-    return news + [item for node in view["rest"] for item in news_of(node)]
+        held += _without_losses({**node, "key": "" if mine else node["key"]})
+    rest = [item for node in view["rest"] for item in news_of(node)]
+    return (news + rest, held) if table is not None else (held + rest, [])
 
 
 def _without_losses(node: StateNode) -> list[News]:

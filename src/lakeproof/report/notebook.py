@@ -26,7 +26,7 @@ def verdict_html(verdict: Verdict) -> str:
     view = view_of(verdict)
     head = f'<p style="font-size:1.2em;font-weight:600;margin:0">{_toned(view["title"], view["tone"])}</p>'
     trace = view["traces"][0] if verdict.verdict == "violated" and verdict.trace is not None else None
-    about = head + _sentences(view["summary"]) + _advice(view)
+    about = head + _sentences([*view["summary"], *view["bounds"]]) + _advice(view)
     return _framed(about + _properties(view) + (_steps(trace) if trace else ""))
 
 
@@ -106,6 +106,6 @@ def _row(trace: TraceView, moment: Moment) -> str:
 def _what(moment: Moment) -> str:
     label = f'<br><code style="font-size:.9em">{escape(moment["label"])}</code>' if moment["label"] else ""
     badges = "".join(f" <small>{_toned(badge['text'], badge['tone'])}</small>" for badge in moment["badges"])
-    news = "<br>".join(escape(change_in_words(item)) for item in moment["news"])
+    news = "<br>".join(escape(change_in_words(item)) for item in (*moment["news"], *moment["held"]))
     changes = f'<details><summary style="opacity:.6"><small>changes</small></summary><small>{news}</small></details>'
     return f"<b>{escape(moment['title'])}</b>{badges}{label}{changes if news else ''}"

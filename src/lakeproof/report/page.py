@@ -34,7 +34,7 @@ def html(view: View, *, walk: list[int] | None = None) -> str:
             "title": escape(view["title"]),
             "model": escape(view["model"]),
             "tone": escape(view["tone"]),
-            "summary": escape(" ".join(view["summary"])),
+            "summary": _unbroken(escape(" ".join(view["summary"]))),
             "facts": "".join(_fact(fact["text"], fact["tone"]) for fact in view["facts"]),
             "advice": _advice(view),
             "about": _about(view),
@@ -65,6 +65,11 @@ def script_safe(data: object) -> str:
     return text
 
 
+def _unbroken(text: str) -> str:
+    """Names like writer-1 stay on one line."""
+    return re.sub(r"\b[a-z]+-\d+\b", r'<span class="name">\g<0></span>', text)
+
+
 def _fact(text: str, tone: str) -> str:
     return f'<li class="{escape(tone)}">{escape(text)}</li>'
 
@@ -72,7 +77,9 @@ def _fact(text: str, tone: str) -> str:
 def _advice(view: View) -> str:
     """Above the walk: what to change comes second, right after what is wrong."""
     parts = [
-        f'<section aria-label="{escape(one["title"])}"><h2>{escape(one["title"])}</h2><ul>'
+        f'<section aria-label="{escape(one["title"])}"><h2>{escape(one["title"])}</h2>'
+        + (f"<p>{escape(one['lead'])}</p>" if one["lead"] else "")
+        + "<ul>"
         + "".join(f"<li>{escape(line)}</li>" for line in one["lines"])
         + "</ul></section>"
         for one in view["advice"]

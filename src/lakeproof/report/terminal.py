@@ -25,33 +25,61 @@ LANES = ("blue", "dark_orange3", "cyan", "magenta", "deep_pink3", "green4", "dod
 SIGNS = {"good": "✓", "bad": "✗", "unknown": "?"}
 
 
-def print_verdict(console: Console, verdict: Verdict) -> None:
-    """The answer, what it is about, each property, and the trace of the first violation."""
+def print_verdict(console: Console, verdict: Verdict, *, verbose: bool = False) -> None:
+    """The answer, what it is about, the properties, and the trace of the first violation.
+
+    Where every step is told as a sentence, what each step changed is left out unless it is asked for, and so are the
+    properties that are as they should be.
+    """
     view = view_of(verdict)
-    console.print(_headline(view))
-    for sentence in view["summary"]:
-        console.print(f"  {sentence}", highlight=False, markup=False)
+    trace = verdict.trace if verdict.verdict == "violated" else None
+    short = not verbose and trace is not None and _is_told(trace)
+    _print_answer(console, view)
+    if short and trace is not None:
+        console.print()
+        print_sentences(console, trace)
     console.print()
-    console.print(_properties(view))
+    console.print(_properties(view, short=short))
     for note in _notes(verdict):
         console.print(f"  {note}", style="yellow", highlight=False, markup=False)
-    if verdict.verdict == "violated" and verdict.trace is not None:
+    if short:
+        console.print("  -v shows every property, and what each step changed", style="dim", highlight=False)
+    elif trace is not None:
         console.print()
         _print_steps(console, view["traces"][0])
 
 
-def print_story(console: Console, verdict: Verdict) -> None:
-    """The answer, and of a violation what each step did, a sentence each."""
-    view = view_of(verdict)
+def _is_told(trace: Trace) -> bool:
+    """Whether each step is a sentence that says who did what."""
+    return all(step.actor and step.actor in step.caption for step in trace.steps)
+
+
+def _print_answer(console: Console, view: View) -> None:
     console.print(_headline(view))
-    for sentence in view["summary"]:
-        console.print(f"  {sentence}", highlight=False, markup=False)
+    for sentence in (*view["summary"], *view["bounds"]):
+        _print_hanging(console, Text(f"  {sentence}"), 2, first=0)
+
+
+def print_sentences(console: Console, trace: Trace) -> None:
+    """The steps of a trace that is told in sentences."""
+    for number, step in enumerate(trace.steps, 1):
+        _print_hanging(console, Text(f"{number:>4}  {step.caption}"), 6, first=0)
+
+
+def print_story(console: Console, verdict: Verdict) -> None:
+    """The answer, and of a violation what each step did, a sentence each.
+
+    How much was explored is the caller's to say, unless the search was cut.
+    """
+    view = view_of(verdict)
+    if verdict.verdict != "unknown":
+        view["summary"] = view["summary"][:-1]
+    _print_answer(console, view)
     for note in verdict.notes if verdict.verdict == "unknown" else ():
         console.print(f"  {note}", style="yellow", highlight=False, markup=False)
     if verdict.verdict == "violated" and verdict.trace is not None:
         console.print()
-        for number, step in enumerate(verdict.trace.steps, 1):
-            _print_hanging(console, Text(f"{number:>4}  {step.caption}"), 6, first=0)
+        print_sentences(console, verdict.trace)
 
 
 def print_trace(console: Console, trace: Trace) -> None:
@@ -74,11 +102,13 @@ def _notes(verdict: Verdict) -> list[str]:
     return [*verdict.notes, *([f"No explored transition takes {', '.join(never)}."] if never else [])]
 
 
-def _properties(view: View) -> Table:
+def _properties(view: View, *, short: bool = False) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in ("property", "kind", "verdict", ""):
         table.add_column(name, overflow="fold")
     for found in view["properties"]:
+        if short and found["tone"] == "good":
+            continue
         verdict = Text(found["verdict"], style=TONES.get(found["tone"], ""))
         table.add_row(Text(found["name"]), found["kind"], verdict, Text(found["says"], style="dim"))
     return table
@@ -108,7 +138,7 @@ def _print_hanging(console: Console, line: Text, indent: int, *, first: int) -> 
 
 def _changes(moment: Moment) -> Iterator[Text]:
     """What a step changed, and what was checked, a line each."""
-    yield from (_change(item) for item in moment["news"])
+    yield from (_change(item) for item in (*moment["news"], *moment["held"]))
     answers = dict.fromkeys((check["answer"], check["tone"]) for check in moment["checks"])
     for answer, tone in answers:
         names = ", ".join(check["check"] for check in moment["checks"] if check["answer"] == answer)

@@ -21,7 +21,7 @@ def lines_of(trace: TraceView) -> Iterator[str]:
         if trace["loop"] and moment["number"] == trace["loop"][0]:
             yield "     from here on it repeats for ever:"
         yield heading(moment)
-        yield from (f"       {change_in_words(item)}" for item in moment["news"])
+        yield from (f"       {change_in_words(item)}" for item in (*moment["news"], *moment["held"]))
     if trace["loop"]:
         yield f"     back to step {trace['loop'][0]}"
 

@@ -7,7 +7,8 @@ from typing import Any, TypedDict
 
 from lakeproof.checker.verdicts.trace import Trace
 from lakeproof.checker.verdicts.verdict import PropertyVerdict, Verdict
-from lakeproof.report.moments import Moment, TraceMoments, moments_of, wrong_reads
+from lakeproof.report.moments import TraceMoments, moments_of, wrong_reads
+from lakeproof.report.summaries import summarize_trace
 from lakeproof.report.table import Reader, table_in, table_view
 from lakeproof.report.words import counted, duration, in_words, several
 
@@ -60,6 +61,7 @@ class Advice(TypedDict):
     """What the caller found out beside the search: a title and a few lines."""
 
     title: str
+    lead: str
     lines: list[str]
 
 
@@ -69,6 +71,7 @@ class View(TypedDict):
     title: str
     tone: str
     summary: list[str]
+    bounds: list[str]
     model: str
     facts: list[Fact]
     parameters: list[ParameterView]
@@ -81,6 +84,8 @@ class View(TypedDict):
 
 
 FEW = 6  # as many parameters are told at the top
+ALONE = "Each of these alone is enough: no run goes wrong with it, on any first table, up to three runs at once."
+CAUTIOUS = "What could not be computed was explored in every way; a violation may depend on it."
 TONES = {"holds": "good", "violated": "bad", "unknown": "unknown"}
 
 
@@ -96,6 +101,7 @@ def _of_trace(trace: Trace) -> View:
         "title": shown["title"],
         "tone": "bad" if any(moment["broken"] for moment in shown["moments"]) else "",
         "summary": shown["summary"],
+        "bounds": [],
         "model": trace.model,
         "facts": facts,
         "parameters": _parameters(trace.parameters),
@@ -115,7 +121,8 @@ def _of_verdict(verdict: Verdict) -> View:
     return {
         "title": _title(verdict) if first is None else first["title"],
         "tone": TONES[verdict.verdict],
-        "summary": [*([] if first is None else first["summary"]), summarize_search(verdict), *bounded(verdict)],
+        "summary": [*([] if first is None else first["summary"]), summarize_search(verdict)],
+        "bounds": bounded(verdict),
         "model": verdict.model,
         "facts": _facts(verdict),
         "parameters": _parameters(verdict.parameters),
@@ -131,12 +138,12 @@ def _of_verdict(verdict: Verdict) -> View:
 def _advice(verdict: Verdict) -> list[Advice]:
     """What to change, which jobs stop each other, and what was taken cautiously."""
     more = verdict.more
-    found: list[tuple[str, list[str]]] = [
-        ("What to change", [one["change"] for one in more.get("proposals", ())]),
-        ("Which jobs stop each other", [_pair(one) for one in more.get("pairs", ())]),
-        ("Taken cautiously", list(more.get("cautious", ()))),
+    found: list[tuple[str, str, list[str]]] = [
+        ("What to change", ALONE, [one["change"] for one in more.get("proposals", ())]),
+        ("Which jobs stop each other", "", [_pair(one) for one in more.get("pairs", ())]),
+        ("Taken cautiously", CAUTIOUS, list(more.get("cautious", ()))),
     ]
-    return [{"title": title, "lines": lines} for title, lines in found if lines]
+    return [{"title": title, "lead": lead, "lines": lines} for title, lead, lines in found if lines]
 
 
 def _pair(pair: dict[str, Any]) -> str:
@@ -181,7 +188,7 @@ def trace_view(trace: Trace, found: Sequence[PropertyVerdict], *, shortest: bool
     return {
         "properties": [property.name for property in found],
         "title": _trace_title(trace, found),
-        "summary": [*_summary(trace, found, shortest), *_let_through(shown["moments"][-1])],
+        "summary": summarize_trace(trace, found, shown["moments"], shortest=shortest),
         "actors": list(trace.actors),
         "loop": loop,
         **shown,
@@ -217,38 +224,6 @@ def _wrong_title(reader: Reader) -> str:
     if extra:
         return f"{where} shows {'a row' if len(extra) == 1 else 'rows'} that should not be there: {several(extra)}"
     return f"{where} has lost {'a row' if len(missing) == 1 else 'rows'}: {several(missing)}"
-
-
-def _summary(trace: Trace, found: Sequence[PropertyVerdict], shortest: bool) -> list[str]:
-    movers = [actor for actor in trace.actors if any(step.actor == actor for step in trace.steps)]
-    about = f"{counted(len(trace.steps), 'step')} by {several(movers)}" if movers else "Nobody moves"
-    if trace.loop_start is not None:
-        said = [f"{about}; {_loop_in_words(trace)}."]
-    else:
-        said = [f"{about}{', the shortest way there' if shortest and movers else ''}."]
-    alone = [property.alone for property in found if property.alone is not None]
-    if alone and len(movers) > 1 and not any(alone):
-        race = f"It takes a race between {several(movers)}." if "jobs" in trace.parameters else ""
-        said.append(race or "No single process gets there while the others rest.")
-    elif alone and all(alone):
-        said.append("A single process gets there while no other moves.")
-    return said
-
-
-def _let_through(last: Moment) -> list[str]:
-    """What allowed the commit that went wrong."""
-    passed = [check["check"] for check in last["checks"] if check["answer"] == "passed"]
-    if not last["broken"] or not last["allowed"] or not passed:
-        return []
-    why = "had nothing to ask" if passed == ["nothing to ask"] else f"passed ({several(passed)})"
-    return [f"The commit of {last['actor']} was let through: its validation {why}."]
-
-
-def _loop_in_words(trace: Trace) -> str:
-    first, last = (trace.loop_start or 0) + 1, len(trace.steps)
-    if first > last:
-        return "after them nobody moves any more"
-    return f"step {first} repeats for ever" if first == last else f"steps {first} to {last} repeat for ever"
 
 
 def _title(verdict: Verdict) -> str:

@@ -38,21 +38,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--require", action="append", default=[], metavar="PROPERTY", help="let this property count in the verdict"
     )
-    parser.add_argument("--control", action="store_true", help="of a case file: the rules that hold there")
+    parser.add_argument("--control", action="store_true", help="of a case file: check the rules that hold")
     add_engine_arguments(parser)
-    parser.add_argument("--reductions", choices=("on", "off"), default="on", help="symmetry and private steps at once")
+    parser.add_argument(
+        "--reductions",
+        choices=("on", "off"),
+        default="on",
+        help="count alike states once, take private steps at once",
+    )
     parser.add_argument("--first", action="store_true", help="stop at the first violation")
     parser.add_argument("--max-states", type=_positive, metavar="N", help="stop after so many states")
     parser.add_argument("--max-seconds", type=_positive, metavar="N", help="stop after so many seconds")
     parser.add_argument("--simulate", type=_positive, metavar="N", help="N random runs instead of the whole space")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the random runs")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="the seed of the random runs")
     parser.add_argument("--report", metavar="F.html", help="write the counterexample as a page")
     parser.add_argument("--itf", metavar="F.json", help="write the trace as ITF")
     parser.add_argument("--scenario", metavar="F.txt", help="write the trace as a scenario file")
     parser.add_argument("--junit", metavar="F.xml", help="of a jobs file: the answer as a JUnit report")
     parser.add_argument("--sarif", metavar="F.sarif", help="of a jobs file: the answer for code scanning")
     parser.add_argument("--parameters", action="store_true", help="list the model's parameters and presets")
-    parser.add_argument("-v", "--verbose", action="store_true", help="of a jobs file: every change of every step")
+    parser.add_argument("-v", "--verbose", action="store_true", help="every change of every step, every property")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
@@ -78,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json({**verdict.to_json(), "policy": subject.policy})
     else:
-        show(verdict)
+        show(verdict, verbose=args.verbose)
     return EXIT[verdict.verdict]
 
 
@@ -112,9 +117,9 @@ def subject_of(
     return entry.subject(given, entry.policy(word, read_text(word) if word.endswith(".toml") else None))
 
 
-def show(verdict: Verdict) -> None:
+def show(verdict: Verdict, *, verbose: bool) -> None:
     """The verdict and the first counterexample, for people."""
-    print_verdict(console(), verdict)
+    print_verdict(console(), verdict, verbose=verbose)
 
 
 def write_files(args: argparse.Namespace, subject: Subject, verdict: Verdict) -> None:

@@ -22,6 +22,7 @@ from lakeproof.jobs.searching import DEFAULT_SECONDS, Clock, Limits
 from lakeproof.jobs.text import taken_apart
 from lakeproof.report import page
 from lakeproof.report.terminal import print_story, print_verdict
+from lakeproof.report.words import counted, duration
 
 
 def run(args: argparse.Namespace) -> int:
@@ -99,7 +100,7 @@ class _Shown:
     def verdict(self, verdict: Verdict) -> None:
         """The verdict, what it is about, and what was taken cautiously."""
         if self.verbose:
-            print_verdict(self.out, verdict)
+            print_verdict(self.out, verdict, verbose=True)
         else:
             print_story(self.out, verdict)
         self.say("")
@@ -140,9 +141,8 @@ def describe_exploration(verdict: Verdict) -> list[str]:
     rows, tried = more["bounds"]["rows"], more["beginnings"]
     tables = f"{tried} first tables of up to {rows} rows" if rows else "the rows of the set-up"
     so_far = " until the violation was found" if verdict.verdict == "violated" else ""
-    lines = [f"Explored from {tables}{so_far}: {verdict.states:,} states."]
-    if any("any one row stands for" in note for note in more["cautious"]):
-        lines.append("A source whose rows are not known has one row, any row, in each run.")
+    size = f"{counted(verdict.states, 'state')} in {duration(verdict.seconds)}"
+    lines = [f"Explored from {tables}{so_far}: {size}."]
     if verdict.verdict == "unknown" and more["explored"]:
         lines.append(f"Explored to the end, without an anomaly: {'; '.join(more['explored'])}.")
     return lines

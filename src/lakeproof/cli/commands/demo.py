@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.rule import Rule
 
 from lakeproof.checker import check
@@ -13,6 +14,8 @@ from lakeproof.cli.output import DONE, console
 from lakeproof.commit import POLICIES, Policy
 from lakeproof.models.catalog import iceberg_subject, with_told_traces
 from lakeproof.report import page
+from lakeproof.report.terminal import print_sentences
+from lakeproof.report.view import view_of
 from lakeproof.scenarios.against_checks import AgainstChecks
 from lakeproof.scenarios.text import Scenario, ScenarioStep, parse_scenario
 from lakeproof.spark import lake, walkthrough
@@ -60,7 +63,7 @@ def show_table(out: Console, folder: Path) -> None:
 
 
 def rules(out: Console) -> None:
-    """Two commits put before two policies, in words."""
+    """The same two commits under two policies, in words."""
     out.print(Rule("Two commits, two policies", align="left"))
     out.print("A table holds one row: jack red A. Two writers read it at the same time; then both commit.\n")
     scenario = parse_scenario(UNDELETE, name="demo")
@@ -85,13 +88,13 @@ def commits(scenario: Scenario, policy: Policy) -> list[str]:
             said[step.actor] = step.text
             continue
         seen = "; ".join(" ".join(map(str, row)) for row in runner.rows()) or "no row"
-        lines.append(f"{said[step.actor]:55} {word_outcome(step, str(outcome)):38} a reader sees {seen}")
+        lines.append(f"{said[step.actor]:49} {word_outcome(str(outcome))}, leaving {seen}")
     return lines
 
 
-def word_outcome(step: ScenarioStep, outcome: str) -> str:
+def word_outcome(outcome: str) -> str:
     """An outcome for people."""
-    return {"ok": "commits", "ok re-run": "runs again from the head, commits"}.get(outcome, outcome)
+    return {"ok": "commits", "ok re-run": "runs again and commits"}.get(outcome, outcome)
 
 
 def proof(out: Console, folder: Path) -> Path:
@@ -105,12 +108,9 @@ def proof(out: Console, folder: Path) -> Path:
         if verdict.trace is None or verdict.verdict == "holds":
             out.print(f"[bold]{name}[/bold]  every property holds ({counted})")
             continue
-        first = verdict.first_violation
-        out.print(
-            f"[bold]{name}[/bold]  {first.name if first else ''} is violated ({counted}); the shortest way there:\n"
-        )
-        for number, step in enumerate(verdict.trace.steps, 1):
-            out.print(f"  {number:2}  {step.caption}", markup=False)
+        out.print(f"[bold]{name}[/bold]  {escape(view_of(verdict)['title'])}")
+        out.print(f"The shortest run that leads there ({counted}):\n")
+        print_sentences(out, verdict.trace)
         out.print()
         page.write_page(path, verdict)
     return path

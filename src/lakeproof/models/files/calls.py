@@ -94,7 +94,7 @@ class FileCalls:
         return Happened.MAY_COMMIT if {*own.sources} <= live else Happened.REFUSED
 
     def _can_read(self, table: Meta) -> bool:
-        """Whether the head's list and manifests are there; those of a head that is no more may have been removed."""
+        """Whether the head's list and manifests are there; those of a former head may have been removed."""
         opened = {path for path in table.head.named if kind_of(path) in (LISTS, MANIFESTS)} if table.head else set()
         if opened <= {*self.shared.store}:
             return True

@@ -41,7 +41,7 @@ def moved(before: Shared, after: Shared) -> Moved | None:
 
 
 def observe(setup: Setup, own: Own, event: Moved) -> Own:
-    """A request for a pointer that is no more can never arrive, if the catalog compares."""
+    """A request for a pointer that has moved can never arrive, if the catalog compares."""
     if setup.compares and isinstance(own, Writing | AtRest) and own.requests:
         return own._replace(requests=tuple(r for r in own.requests if r.expected == event.file))
     return own

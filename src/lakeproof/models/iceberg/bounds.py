@@ -174,11 +174,11 @@ def bounds_of(setup: Setup, writers: int, *, in_order: bool) -> SearchBounds:
         sizes["crashes"] = setup.max_crashes
     fixed = [_at_most(size, name) for name, size in sizes.items() if size != UNBOUNDED]
     if in_order:
-        fixed.append("each writer's statements once")
+        fixed.append("each running its statements once")
     ids = {row[0] for command in setup.commands for row in command.rows if command.meaning is None}
     ids |= {row[0] for row in setup.anybody.rows} if setup.anybody is not None else set()
     tables = [_tables(len(ids), setup.max_rows)] if ids and not in_order else []
-    silent = [] if setup.measure else ["whether a refusal was needed (measure-aborts=true asks it)"]
+    silent = [] if setup.measure or in_order else ["whether a refusal was needed (measure-aborts=true asks it)"]
     silent += ["whether a writer comes to rest: whoever never stops may win every swap"] if setup.endless else []
     return SearchBounds(tuple(n for n, size in sizes.items() if size == UNBOUNDED), (*fixed, *tables), tuple(silent))
 

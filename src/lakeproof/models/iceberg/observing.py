@@ -76,7 +76,7 @@ def heard_as(writer: Writer, own: Own) -> Own:
 
 
 def _lost_swap(setup: Setup, attempt: Attempt) -> Attempt:
-    """Whoever has validated against a head that is no more has lost its swap, though it has not tried yet."""
+    """Whoever has validated against a former head has lost its swap, though it has not tried yet."""
     return attempt.after(Happened.LOST_SWAP)._replace(retries=int(setup.tracks_lost_swaps))
 
 

@@ -38,7 +38,7 @@ def sentence(step: TraceStep, before: dict[str, Any]) -> str:
         case "write":
             return f"{step.actor} writes {_written(had)}. Nobody can see it yet."
         case "validate":
-            return f"{step.actor} refreshes the table and validates: {_asked(step.label)}. Nothing stands against it."
+            return f"{step.actor} refreshes the table and validates: {_asked(step.label)}. It may commit."
         case "others commit":
             seen = _rows(after["table"]["rows"])
             return f"Somebody else commits: {step.label}. A reader sees {seen}."

@@ -119,7 +119,9 @@
       make("h3", {}, step.actor ? make("span", {}, step.actor) : null, step.actor ? " · " : null, step.title),
       step.label ? make("p", { class: "label" }, step.label) : null,
       step.caption ? make("p", { class: "caption" }, sentence(step.caption)) : null, badges(step),
-      step.news.length ? make("ul", { class: "news", "aria-label": "What this step changed" }, step.news.map(drawNews)) : null);
+      step.news.length ? make("ul", { class: "news", "aria-label": "What this step changed" }, step.news.map(drawNews)) : null,
+      step.held.length ? make("details", { class: "fold" }, make("summary", {}, `what changed in ${step.actor} itself`),
+        make("ul", { class: "news" }, step.held.map(drawNews))) : null);
     byId("status").textContent = `Step ${at} of ${end()}. ${step.actor ? step.actor + ": " : ""}${step.title}. ${step.label} ${step.badges.map((badge) => badge.text).join(", ")}`;
     byId("where").textContent = at ? `step ${at} of ${end()}` : `start of ${end()} steps`;
     byId("previous").disabled = byId("first").disabled = at === 0;

@@ -1,7 +1,7 @@
 """INSERT that reads its own table, or replaces a part of it: what it saw may not have changed, or it runs again.
 
 An INSERT of rows from elsewhere never conflicts. One that reads its own table would otherwise add a sum, or overwrite
-rows, that were computed from a table which is no more.
+rows, that were computed from a table which has changed since.
 """
 
 from __future__ import annotations
