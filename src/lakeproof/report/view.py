@@ -128,11 +128,15 @@ def _of_verdict(verdict: Verdict) -> View:
     }
 
 
+def _change(one: dict[str, Any]) -> str:
+    return f"{one['change']} ({one['only']})" if "only" in one else str(one["change"])
+
+
 def _advice(verdict: Verdict) -> list[Advice]:
     """What to change, which jobs stop each other, and what was taken cautiously."""
     more = verdict.more
     found: list[tuple[str, list[str]]] = [
-        ("What to change", [one["change"] for one in more.get("proposals", ())]),
+        ("What to change", [_change(one) for one in more.get("proposals", ())]),
         ("Which jobs stop each other", [_pair(one) for one in more.get("pairs", ())]),
         ("Taken cautiously", list(more.get("cautious", ()))),
     ]
