@@ -80,7 +80,7 @@ def prepare_jobs(jobs: Jobs) -> PreparedJobs:
             if len(every[number]) < len(classes[made.table].members):
                 cut.append(f"only {MOST_RUNS} of the rows that `{made.text}` may add were tried")
     runs = tuple(tuple(different_runs(some, classes, looks)) for some in every)
-    cut += [f"not every combination of values of {name} was tried" for name, each in classes.items() if each.cut]
+    cut += [f"not every kind of row of {name} was tried" for name, each in classes.items() if each.cut]
     return PreparedJobs(jobs, columns, witnesses, tuple(found), runs, classes, tuple(cut), {})
 
 

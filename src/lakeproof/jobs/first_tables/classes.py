@@ -37,14 +37,16 @@ from lakeproof.sql.job_statements import JobStatement, nodes_of
 
 Seen = Callable[[Row], Any]
 MOST_ROWS = 10_000
+MOST_EFFECTS, FEWEST_ROWS = 400_000, 1000
+"""Rows times runs that are computed at most, if rows are not too few then."""
 DEPTH = 2
 QUICK = 60_000
-"""Rows times runs up to which two steps are looked ahead, else one."""
+"""Rows times runs up to which two steps are looked ahead, else one, and then not every kind of row is known."""
 _LOGIC = ("and", "or", "not")
 
 
 class Classes(NamedTuple):
-    """The classes of a table's rows, each with some of its members. `cut`: there were too many rows to try them all."""
+    """The classes of a table's rows, each with some of its members. `cut`: too many rows for all kinds to be known."""
 
     members: tuple[tuple[Row, ...], ...]
     cut: bool = False
@@ -240,12 +242,13 @@ class Look:
 
 def classes_of(table: JobTable, witnesses: Witnesses, hidden: Sequence[HiddenColumn], look: Look) -> Classes:
     """The classes of a table's rows."""
-    rows = list(islice(_universe(table, witnesses, hidden), MOST_ROWS + 1))
+    most = max(FEWEST_ROWS, min(MOST_ROWS, MOST_EFFECTS // (1 + len(look.runs))))
+    rows = list(islice(_universe(table, witnesses, hidden), most + 1))
     depth = DEPTH if len(rows) * len(look.runs) < QUICK else 1
     found: dict[int, list[Row]] = {}
-    for row in rows[:MOST_ROWS]:
+    for row in rows[:most]:
         found.setdefault(look.of(row, depth), []).append(row)
-    return Classes(tuple(tuple(members) for members in found.values()), len(rows) > MOST_ROWS)
+    return Classes(tuple(tuple(members) for members in found.values()), len(rows) > most or depth < DEPTH)
 
 
 def different_runs(
