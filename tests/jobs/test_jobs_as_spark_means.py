@@ -239,3 +239,10 @@ def test_insert_from_a_table_reads_that_table() -> None:
 def test_a_field_of_a_field_is_of_its_column(where: str) -> None:
     read = jobs(table("id int, p struct<x:int, q:struct<x:int>>") + f"-- job: a\ndelete from t where {where};\n")
     assert read.notes == (f"`{where}` is not known: each row may match it or not",)
+
+
+def test_a_number_in_front_of_a_column_is_added_as_one_behind_it() -> None:
+    assert jobs(T + "-- job: a\nupdate t set v = 1 + v;\n").notes == ()
+    assert jobs(T + "-- job: a\nupdate t set v = 1 - v;\n").notes == (
+        "the value of `1 - v` is not known: it may be any",
+    )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lakeproof.commit import POLICIES
-from lakeproof.jobs.answers import Listener, answer_jobs
+from lakeproof.jobs.answers import Listener, answer_jobs, first_beginning
 from lakeproof.jobs.preparing import first_tables, prepare_jobs
 from lakeproof.jobs.reading import Jobs, read_jobs
 from lakeproof.jobs.searching import Clock, Limits
@@ -40,6 +40,12 @@ def test_tables_of_one_row_come_from_both_tables_in_turn() -> None:
     empty, *ones = islice(first_tables(prepare_jobs(shop())), 3)
     assert empty == ()
     assert {name for [(name, _)] in ones} == {"shop.orders", "shop.staging"}
+
+
+def test_it_can_be_walked_by_hand() -> None:
+    """All first tables were once made before the first was shown, of which this file has millions."""
+    beginning = first_beginning(shop(), POLICIES["iceberg-spark"])
+    assert [len(rows) for _, rows in beginning.first] == [2]
 
 
 @pytest.mark.slow

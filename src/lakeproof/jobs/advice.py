@@ -99,7 +99,7 @@ def proposals(
             continue
         tried.append(text)
         if found.violated is None:
-            only = f"on {found.tables + covered.soon:,} first tables; the time did not suffice for all"
+            only = f"tried on {found.tables + covered.soon:,} first tables, not on all"
             yield Proposal(text, found.states + states, only if found.cut else "")
 
 

@@ -301,6 +301,8 @@ class Resolver:
             return found
         if isinstance(node, exp.Add | exp.Sub):
             left, right = self.simple(node.left), self.simple(node.right)
+            if isinstance(left, Constant) and isinstance(node, exp.Add):
+                left, right = right, left
             if isinstance(left, Column) and left.kind == "free" and kind:
                 left = self.learn(left, kind)
             if isinstance(left, Column) and isinstance(right, Constant) and base(left.kind) in ("int", "decimal"):
