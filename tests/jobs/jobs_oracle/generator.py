@@ -52,7 +52,7 @@ OTHERS: dict[str, list[Value]] = {
 }
 OPERATORS = ("=", "=", "!=", "<", "<=", ">", ">=")
 WIDER = 100_000_000
-"""From this seed on files have more: keys of any type, doubles beside decimals, DISTINCT FROM, what is not known.
+"""From this seed on files have more: keys of any type, doubles beside decimals, DISTINCT FROM, unknown values.
 
 Below it they stay as they were, since tests name seeds.
 """
@@ -200,6 +200,9 @@ class Maker:
         kind = self.random.choices(list(kinds), list(kinds.values()))[0]
         if self.focus == "undelete" and number in (1, 2):
             kind = "delete" if number == 1 else self.random.choice(("update", "update", "merge"))
+        if kind == "insert" and self.chance(0.4):
+            self.cautious = True
+            return Statement("feed", table.name, source_columns=table.columns)
         match kind:
             case "insert":
                 return Statement(kind, table.name, rows=tuple(self.row(table) for _ in range(self.few())))

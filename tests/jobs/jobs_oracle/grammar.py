@@ -361,7 +361,7 @@ class Clause:
 class Statement:
     """A statement of any kind; only the parts of its kind are set."""
 
-    kind: str  # insert | insert select | count | update | delete | truncate | overwrite | merge | compact
+    kind: str  # insert | feed (any one row) | insert select | count | update | delete | truncate | overwrite | …
     table: str
     where: Predicate = TRUE
     guard: Guard | None = None

@@ -62,6 +62,8 @@ class Engine:
             self.connection.executemany(
                 f"insert into {name} values ({marks})", [(i, *map(stored, row)) for i, row in enumerate(held)]
             )
+        if one.kind == "feed":
+            return Effect({}, source)
         if one.kind == "merge":
             return self._merge(one, rows, source)
         before = len(rows[one.table])
