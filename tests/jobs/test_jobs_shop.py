@@ -80,3 +80,15 @@ def test_from_an_empty_folder_to_its_page(tmp_path: Path) -> None:
     page = (tmp_path / "page.html").read_text()
     assert page.index("What to change") < page.index("What happened")
     assert "shop.orders" in page
+
+
+def test_a_wide_source_of_which_nothing_is_known_is_looked_at_in_part_and_said() -> None:
+    """A product of all its columns' values was once gone through to the end, which no limit stopped."""
+    columns = [f"c{i} int" for i in range(14)]
+    asked = " and ".join(f"s.c{i} > {i}" for i in range(14))
+    text = f"create table t (id int, {', '.join(columns)}) using iceberg;\n-- job: wide\n"
+    text += f"merge into t using s on t.id = s.id when matched and {asked} then update set *;\n"
+    started = time.process_time()
+    ready = prepare_jobs(read_jobs(taken_apart(text, name="wide.sql")))
+    assert time.process_time() - started < 20
+    assert any("of the source rows" in one for one in ready.cut)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations_with_replacement, count, dropwhile, islice, product, takewhile
+from math import prod
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from lakeproof.commit.change import Command
@@ -24,6 +25,8 @@ from lakeproof.sql.job_statements import JobStatement
 
 MOST_RUNS = 400
 """Of one statement: source rows and values that are not known, tried one by one."""
+MOST_SOURCE_ROWS = 20_000
+"""Rows of a source of which nothing is known that are looked at, to find those that statements can tell apart."""
 MOST_PAIRS = 6
 """Members of a class that are tried as neighbours in one file, for statistics that differ."""
 
@@ -33,6 +36,8 @@ MOST_FIRST_ROWS = 2
 T = TypeVar("T")
 Content = tuple[tuple[Row, ...], ...]
 """What one table holds: the rows of each data file."""
+Choices = list[tuple[Value, ...]]
+"""What each column of a row may hold."""
 First = tuple[tuple[str, tuple[Row, ...]], ...]
 """A first table: the data files, each with its table and rows."""
 
@@ -63,13 +68,11 @@ def prepare_jobs(jobs: Jobs) -> PreparedJobs:
     watching = Watching(columns, witnesses)
     for number, (made, each) in enumerate(zip(statements, hidden, strict=True)):
         watching.add(number, made, each)
-    every: list[list[StatementRun]] = []
     cut: list[str] = []
-    for number, (made, each) in enumerate(zip(statements, hidden, strict=True)):
-        some = list(islice(_runs(number, made, each, columns, witnesses, watching, jobs), MOST_RUNS + 1))
-        if len(some) > MOST_RUNS and not inserts_any_row(made):
-            cut.append(f"only {MOST_RUNS} of the source rows and unknown values of `{made.text}` were tried")
-        every.append(some[:MOST_RUNS])
+    every = [
+        _some_runs(number, made, each, watching, jobs, cut)
+        for number, (made, each) in enumerate(zip(statements, hidden, strict=True))
+    ]
     looks = {table.name: Look(table, columns, watching, every) for table in jobs.tables}
     for name, look in looks.items():
         look.others = {other: one for other, one in looks.items() if other != name}
@@ -137,37 +140,45 @@ def _name_first_rows(jobs: Jobs, witnesses: Witnesses) -> None:
 # ---------------------------------------------------------------- runs of a statement
 
 
+def _some_runs(
+    number: int, made: JobStatement, hidden: Hidden, watching: Watching, jobs: Jobs, cut: list[str]
+) -> list[StatementRun]:
+    """The runs of one statement, as many as may be; `cut` hears if there are more."""
+    choices = _source_choices(number, made, hidden, watching.witnesses)
+    some = list(islice(_runs(number, made, hidden, choices, watching, jobs), MOST_RUNS + 1))
+    more = len(some) > MOST_RUNS and not inserts_any_row(made)
+    if more or prod(map(len, choices)) > MOST_SOURCE_ROWS:
+        cut.append(f"only {MOST_RUNS} of the source rows and unknown values of `{made.text}` were tried")
+    return some[:MOST_RUNS]
+
+
 def _runs(
-    number: int,
-    made: JobStatement,
-    hidden: Hidden,
-    columns: Columns,
-    witnesses: Witnesses,
-    watching: Watching,
-    jobs: Jobs,
+    number: int, made: JobStatement, hidden: Hidden, choices: Choices, watching: Watching, jobs: Jobs
 ) -> Iterator[StatementRun]:
     if made.command is Command.REWRITE:
         return
-    compiled = Compiled(made, columns, hidden, _promised(made, jobs))
-    for source in _source_rows(number, made, hidden, witnesses, watching):
+    compiled = Compiled(made, watching.columns, hidden, _promised(made, jobs))
+    for source in _source_rows(number, made, choices, watching):
         for chosen in product(*hidden.run.values()):
             yield StatementRun(number, source, chosen, compiled)
 
 
-def _source_rows(
-    number: int, made: JobStatement, hidden: Hidden, witnesses: Witnesses, watching: Watching
-) -> Iterator[Row | None]:
+def _source_choices(number: int, made: JobStatement, hidden: Hidden, witnesses: Witnesses) -> Choices:
+    """What each column of a free source's row may hold, hidden ones last."""
+    if made.source is None or not made.source.free:
+        return []
+    domains = [witnesses.domain((f"#{number}", column.name)) for column in made.source.columns]
+    return [*(one.tried() if one.read else one.values[-1:] for one in domains), *hidden.source_truths.values()]
+
+
+def _source_rows(number: int, made: JobStatement, choices: Choices, watching: Watching) -> Iterator[Row | None]:
     """The rows of a free source that statements can tell apart; `None`: no row, or the source is known."""
     if made.source is None or not made.source.free:
         yield None
         return
-    choices: list[tuple[Value, ...]] = []
-    for column in made.source.columns:
-        domain = witnesses.domain((f"#{number}", column.name))
-        choices.append(domain.tried() if domain.read else domain.values[-1:])
     seen = list(watching.of.get(f"#{number}", {}).values())
     known: set[tuple[object, ...]] = set()
-    for row in product(*choices, *hidden.source_truths.values()):
+    for row in islice(product(*choices), MOST_SOURCE_ROWS):
         look = tuple(one(row) for one in seen)
         if look not in known:
             known.add(look)
