@@ -10,10 +10,12 @@ from lakeproof.commit.change import Command, Isolation, Mode
 from lakeproof.commit.policy import POLICIES, Policy
 from lakeproof.format import PartitionField
 from lakeproof.jobs.model import Beginning, space_of
-from lakeproof.jobs.preparing import PreparedJobs, prepare_jobs
+from lakeproof.jobs.preparing import PreparedJobs, prepare_changed
 from lakeproof.jobs.reading import Jobs, JobTable
 from lakeproof.jobs.searching import FEW_WRITERS, Limits, explore_by_writers, search_first_tables
 
+PAIRS = 0.3
+"""The share of the time that is left which the pairs may take."""
 _ROW_LEVEL = (Command.DELETE, Command.UPDATE, Command.MERGE)
 
 
@@ -37,27 +39,33 @@ class Pair(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """A change to the file with which no anomaly is left on any first table, up to three runs at once."""
+    """A change to the file with which no anomaly is left on any first table, up to three runs at once.
+
+    `only`: where the time did not suffice for all of them, what was tried.
+    """
 
     change: str
     states: int
+    only: str = ""
 
     def __str__(self) -> str:
-        return self.change
+        return f"{self.change} ({self.only})" if self.only else self.change
 
     def to_json(self) -> dict[str, Any]:
         """The proposal for programs."""
-        return {"change": self.change, "states": self.states}
+        return {"change": self.change, "states": self.states, **({"only": self.only} if self.only else {})}
 
 
-def pairs(ready: PreparedJobs, policy: Policy, limits: Limits) -> Iterator[Pair]:
-    """Which two jobs, alone together, can refuse each other's commits; as far as the time goes."""
-    names = [job.name for job in ready.jobs.jobs]
+def pairs(ready: PreparedJobs, policy: Policy, limits: Limits, left: list[str]) -> Iterator[Pair]:
+    """Which two jobs, alone together, can refuse each other's commits; `left` hears of pairs that were cut short."""
     times = {job.name: job.times for job in ready.jobs.jobs}
-    for first, second in combinations_with_replacement(names, 2):
-        if limits.clock.over or (first == second and times[first] < 2):
-            continue
-        marks = search_first_tables(space_of(ready, policy, (first, second)), limits, whole=True).marks
+    every = [pair for pair in combinations_with_replacement(times, 2) if pair[0] != pair[1] or times[pair[0]] > 1]
+    clock = limits.clock.part(PAIRS)
+    for number, (first, second) in enumerate(every):
+        part = limits._replace(clock=clock.part(1 / (len(every) - number)))
+        found = search_first_tables(space_of(ready, policy, (first, second)), part, whole=True)
+        marks = found.marks
+        left += [f"{first} and {second}"] if found.cut else []
         checks = sorted(mark.removeprefix("refused by ") for mark in marks if mark.startswith("refused by "))
         if checks:
             yield Pair(first, second, tuple(checks), "abort" in marks)
@@ -68,21 +76,31 @@ def proposals(
 ) -> Iterator[Proposal]:
     """Small changes, each explored on every first table with up to three runs at once: those that leave no anomaly.
 
-    `tried` hears of each that was explored to the end.
+    What does not help where the anomaly was found is left out first; the others share the time that is left. `tried`
+    hears of each that was explored at all.
     """
+    helping: list[tuple[str, PreparedJobs, Policy, int]] = []
     for text, changed, under in candidates(whole.jobs, policy):
         if limits.clock.over:
             return
-        ready = whole if changed is whole.jobs else prepare_jobs(changed)
-        still = search_first_tables(space_of(ready, under), limits, only=worst.first)
-        found = (
-            still if still.violated or still.cut else explore_by_writers(ready, under, limits, most=FEW_WRITERS).found
-        )
-        if found.cut:
+        ready = whole if changed is whole.jobs else prepare_changed(whole, changed)
+        names = {job.name for job in changed.jobs}
+        same = tuple(name for name in worst.space.only if name in names)
+        still = search_first_tables(space_of(ready, under, same), limits, only=worst.first)
+        if still.violated is None and not still.cut:
+            helping.append((text, ready, under, still.states))
+        elif not still.cut:
+            tried.append(text)
+    for number, (text, ready, under, states) in enumerate(helping):
+        part = limits._replace(clock=limits.clock.part(1 / (len(helping) - number)))
+        covered = explore_by_writers(ready, under, part, most=FEW_WRITERS)
+        found = covered.found
+        if found.cut and found.tables + covered.soon == 0:
             continue
         tried.append(text)
         if found.violated is None:
-            yield Proposal(text, found.states + still.states)
+            only = f"tried on {found.tables + covered.soon:,} first tables, not on all"
+            yield Proposal(text, found.states + states, only if found.cut else "")
 
 
 def candidates(jobs: Jobs, policy: Policy) -> Iterator[tuple[str, Jobs, Policy]]:

@@ -67,11 +67,12 @@ def _advised(verdict: Verdict, policy: Policy, parts: list[JobsPart], limits: Li
     found_pairs: list[Pair] = []
     found_proposals: list[Proposal] = []
     late: list[str] = []
+    cut: list[str] = []
     for part in parts:
-        for pair in pairs(part.ready, policy, limits):
+        for pair in pairs(part.ready, policy, limits, cut):
             found_pairs.append(pair)
             listener.pair(pair)
-    late += ["the time was up before every pair was tried"] if limits.clock.over else []
+    late += [f"not every first table was tried for these pairs: {'; '.join(cut)}"] if cut else []
     for part in parts:
         if part.worst is not None:
             tried: list[str] = []
@@ -183,6 +184,6 @@ def _more(jobs: Jobs, parts: list[JobsPart], worst: Beginning | None) -> dict[st
 def first_beginning(jobs: Jobs, policy: Policy) -> Beginning:
     """A beginning to walk through by hand: the set-up's rows, or the first table with two rows in one file."""
     ready = prepare_jobs(independent_parts(jobs)[0])
-    options = list(beginnings(space_of(ready, policy)))
-    together = [one for one in options if any(len(rows) == 2 for _, rows in one.first)]
-    return (together or options)[0]
+    space = space_of(ready, policy)
+    together = (one for one in beginnings(space) if any(len(rows) == 2 for _, rows in one.first))
+    return next(together, None) or next(beginnings(space))

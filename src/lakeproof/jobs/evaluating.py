@@ -123,6 +123,8 @@ def compare(name: str, left: Any, right: Any) -> bool | None:
         return None
     if isinstance(left, date) and isinstance(right, date) and type(left) is not type(right):
         left, right = _moment(left), _moment(right)
+    if isinstance(left, float) != isinstance(right, float):  # Spark compares a double with a decimal as doubles
+        left, right = float(left), float(right)
     return bool(COMPARISONS[name](left, right))
 
 

@@ -115,6 +115,7 @@ class Hidden:
     places: dict[Unknown, tuple[str, str]] = field(default_factory=dict)
     source_columns: tuple[str, ...] = ()
     source_hidden: dict[str, Computed | None] = field(default_factory=dict)
+    source_truths: dict[str, tuple[Value, ...]] = field(default_factory=dict)  # what each of these may be
     run: dict[str, tuple[Value, ...]] = field(default_factory=dict)
     table: tuple[HiddenColumn, ...] = ()  # of the target
 
@@ -138,12 +139,12 @@ class Hidden:
         known = one.value(row, names)
         return known[0] if known is not None else chosen[self.run_columns.index(f"new {name}")]
 
-    def listed_row(self, values: Row, chosen: Row) -> Row:
+    def listed_row(self, number: int, values: Row, chosen: Row) -> Row:
         """A listed source row with its hidden values."""
         more: list[Value] = []
         for name, computed in self.source_hidden.items():
             if computed is None:
-                more.append(chosen[self.run_columns.index(f"new {name}")])
+                more.append(chosen[self.run_columns.index(f"{name} of {number}")])
             else:
                 more.append(computed({SOURCE: values}, {}))
         return (*values, *more)
@@ -161,6 +162,11 @@ def hide(
     for hider in made:
         hider.finish(found)
     return columns, [hider.hidden for hider in made], found
+
+
+def _truths(node: Unknown) -> tuple[Value, ...]:
+    """What an unknown condition may be; a choice is made, or not."""
+    return TRUTHS if node.kind == "boolean" else TRUTHS[:2]
 
 
 class _Hider:
@@ -219,11 +225,12 @@ class _Hider:
             self.hidden.places[node] = (relation, self.of_table(node, relation, found))
         elif any(column.relation == SOURCE for column in node.columns):
             name = f"?s{len(self.hidden.source_hidden) + 1}"
+            self.hidden.source_truths[name] = _truths(node)
             self.hidden.source_hidden[name] = self.computed(node, SOURCE, self.hidden.source_columns)
             self.hidden.places[node] = (SOURCE, name)
         else:
             name = f"?r{len(self.hidden.run) + 1}"
-            self.hidden.run[name] = TRUTHS
+            self.hidden.run[name] = _truths(node)
             self.hidden.places[node] = (RUN, name)
 
     def of_table(self, node: Unknown, relation: str, found: list[HiddenColumn]) -> str:
@@ -244,11 +251,13 @@ class _Hider:
         return None if node.exact is None else Evaluator({relation: names}, {}, {}).function(node.exact)
 
     def chosen(self, column: str, node: Unknown) -> None:
-        """A value that is not known: any of its column's."""
+        """A value that is not known: any of its columns'; where it is a condition too, what that is for each row."""
         domain = self.witnesses.domain((self.made.table, column))
-        name = f"?r{len(self.hidden.run) + 1}"
-        self.hidden.run[name] = (*domain.values, None) if domain.read else domain.values[-1:]
-        self.hidden.places[node] = (RUN, name)
+        values = (*domain.values, None) if domain.read else domain.values[-1:]
+        where, name = self.hidden.places.setdefault(node, (RUN, f"?r{len(self.hidden.run) + 1}"))
+        if where == RUN:
+            known = self.hidden.run.get(name, ())
+            self.hidden.run[name] = (*known, *(value for value in values if value not in known))
 
     def finish(self, found: list[HiddenColumn]) -> None:
         """What a run chooses for the hidden columns of the rows that it writes."""
@@ -261,8 +270,8 @@ class _Hider:
         for one in hidden.table:
             if inserts or written & set(one.inputs):
                 hidden.run[f"new {one.name}"] = TRUTHS
-        listed = made.source is not None and bool(made.source.rows)
+        listed = len(made.source.rows) if made.source is not None else 0
         for name, computed in hidden.source_hidden.items():
-            if listed and computed is None:
-                hidden.run[f"new {name}"] = TRUTHS
+            for number in range(listed if computed is None else 0):
+                hidden.run[f"{name} of {number}"] = hidden.source_truths[name]
         hidden.source_columns = (*hidden.source_columns, *hidden.source_hidden)

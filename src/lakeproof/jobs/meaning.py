@@ -7,6 +7,7 @@ it. Long because it is one value: what every kind of statement does is a method 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 
 from lakeproof.commit.change import Command, Isolation, Mode
@@ -16,7 +17,7 @@ from lakeproof.format import PartitionField, Row, Value
 from lakeproof.jobs.conflict_filters import as_filter, equated, merged_rows_filter, read_filters, replaced_rows_filter
 from lakeproof.jobs.evaluating import Computed, Evaluator, aggregated
 from lakeproof.jobs.hidden import Columns, Hidden
-from lakeproof.sql.expressions import RUN, SOURCE, TARGET, Subquery, conjuncts
+from lakeproof.sql.expressions import RUN, SOURCE, TARGET, TRUE, Subquery, conjuncts
 from lakeproof.sql.job_statements import JobStatement, WhenClause, nodes_of
 
 Promised = tuple[Mode | None, Isolation | None, tuple[PartitionField, ...]]
@@ -43,11 +44,20 @@ class Compiled:
             for clause in made.clauses
         ]
         self.names = columns.of_table(made.table)
+        matched = [clause for clause in made.clauses if clause.when == "matched"]
+        only_removes = len(matched) == 1 and matched[0].then == "delete" and matched[0].condition == TRUE
+        self.ambiguous = bool(matched) and not only_removes  # a target row that two source rows match is an error
         inner = any(isinstance(node, Subquery) for node in nodes_of(made))
         self.has_subquery = inner or bool(made.source and made.source.table)
         reads = read_filters(made)
         self.reads = tuple(columns.placed(one, made.table) for one in reads)
         self.mode, self.isolation, self.fields = promised
+
+    def with_promises(self, promised: Promised) -> Compiled:
+        """The same functions for a table that promises something else."""
+        other = copy(self)
+        other.mode, other.isolation, other.fields = promised
+        return other
 
 
 @dataclass(frozen=True)
@@ -264,31 +274,34 @@ class StatementRun:
         if source.table:
             return tables[source.table]
         if self.of.rows:
-            return [self._listed(row, tables) for row in self.of.rows]
+            return [self._listed(number, row, tables) for number, row in enumerate(self.of.rows)]
         return [] if self.source is None else [self.source]
 
-    def _listed(self, row: list[Computed], tables: Mapping[str, list[Row]]) -> Row:
+    def _listed(self, number: int, row: list[Computed], tables: Mapping[str, list[Row]]) -> Row:
         values = tuple(value({RUN: self.chosen}, tables) for value in row)
-        return self.of.hidden.listed_row(values, self.chosen)
+        return self.of.hidden.listed_row(number, values, self.chosen)
 
     # ------------------------------------------------------------ MERGE
 
     def _merged(
         self, mine: list[tuple[int, Row]], tables: Mapping[str, list[Row]]
     ) -> tuple[list[tuple[int, Row | None]], list[Row]] | None:
-        """New versions and new rows; `None`: two source rows act on one target row, so the statement fails."""
+        """New versions and new rows; `None`: two source rows match one target row, so the statement fails.
+
+        That is Spark's rule, whatever the clauses' conditions say; only if all that can happen is that a matched row
+        goes, it may be matched twice.
+        """
         changed: list[tuple[int, Row | None]] = []
         sources = self._sources(tables)
         met: set[int] = set()
         for index, row in mine:
             joined = [i for i, one in enumerate(sources) if self._joins(row, one, tables)]
             met.update(joined)
-            acting = [(i, clause) for i in joined if (clause := self._first("matched", row, sources[i], tables))]
-            if not joined and (clause := self._first("not matched by source", row, None, tables)):
-                changed.append((index, self._outcome(clause, row, None, tables)))
-            if len(acting) > 1:
+            if len(joined) > 1 and self.of.ambiguous:
                 return None
-            changed += [(index, self._outcome(clause, row, sources[i], tables)) for i, clause in acting]
+            source, when = (sources[joined[0]], "matched") if joined else (None, "not matched by source")
+            if clause := self._first(when, row, source, tables):
+                changed.append((index, self._outcome(clause, row, source, tables)))
         added = []
         for i, source in enumerate(sources):
             clause = self._first("not matched", None, source, tables) if i not in met else None

@@ -30,6 +30,7 @@ class Space(NamedTuple):
     members: tuple[Member, ...]
     quick: Model
     memory: Memory
+    only: tuple[str, ...]  # the jobs, twice if two runs of one are in it
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -87,7 +88,8 @@ def space_of(ready: PreparedJobs, policy: Policy, only: tuple[str, ...] | None =
     members = tuple(_members(ready, policy, only))
     whole = assembled(replace(setup, fused=True), members, {"jobs": ready.jobs.name, "policy": policy.name})
     memory = ready.memories.setdefault(policy.name, Memory({}, {}, set(), set()))
-    return Space(ready, setup, members, quickened(whole, memory), memory)
+    names = tuple(job.name for job in ready.jobs.jobs for _ in range(job.times)) if only is None else only
+    return Space(ready, setup, members, quickened(whole, memory), memory, names)
 
 
 def _setup(ready: PreparedJobs) -> Setup:

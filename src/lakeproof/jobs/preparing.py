@@ -6,7 +6,9 @@ Nothing here depends on the policy, so it is done once for a file.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations_with_replacement, count, islice, product
+from dataclasses import replace
+from itertools import combinations_with_replacement, count, dropwhile, islice, product, takewhile
+from math import prod
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from lakeproof.commit.change import Command
@@ -15,13 +17,16 @@ from lakeproof.filters import may_match_file
 from lakeproof.format import DataFile, Row, TableShape, Value
 from lakeproof.jobs.first_tables.classes import Classes, Look, Watching, classes_of, different_runs, with_hidden
 from lakeproof.jobs.first_tables.witnesses import Key, Witnesses
-from lakeproof.jobs.hidden import TRUTHS, Columns, Hidden, HiddenColumn, hide
-from lakeproof.jobs.meaning import Compiled, StatementRun
+from lakeproof.jobs.hidden import Columns, Hidden, HiddenColumn, hide
+from lakeproof.jobs.meaning import Compiled, Promised, StatementRun
 from lakeproof.jobs.reading import Jobs, JobTable
+from lakeproof.sql.expressions import Unknown
 from lakeproof.sql.job_statements import JobStatement
 
 MOST_RUNS = 400
 """Of one statement: source rows and values that are not known, tried one by one."""
+MOST_SOURCE_ROWS = 20_000
+"""Rows of a source of which nothing is known that are looked at, to find those that statements can tell apart."""
 MOST_PAIRS = 6
 """Members of a class that are tried as neighbours in one file, for statistics that differ."""
 
@@ -31,6 +36,8 @@ MOST_FIRST_ROWS = 2
 T = TypeVar("T")
 Content = tuple[tuple[Row, ...], ...]
 """What one table holds: the rows of each data file."""
+Choices = list[tuple[Value, ...]]
+"""What each column of a row may hold."""
 First = tuple[tuple[str, tuple[Row, ...]], ...]
 """A first table: the data files, each with its table and rows."""
 
@@ -61,20 +68,64 @@ def prepare_jobs(jobs: Jobs) -> PreparedJobs:
     watching = Watching(columns, witnesses)
     for number, (made, each) in enumerate(zip(statements, hidden, strict=True)):
         watching.add(number, made, each)
-    every: list[list[StatementRun]] = []
     cut: list[str] = []
-    for number, (made, each) in enumerate(zip(statements, hidden, strict=True)):
-        some = list(islice(_runs(number, made, each, columns, witnesses, watching, jobs), MOST_RUNS + 1))
-        if len(some) > MOST_RUNS:
-            cut.append(f"only {MOST_RUNS} of the source rows and unknown values of `{made.text}` were tried")
-        every.append(some[:MOST_RUNS])
+    every = [
+        _some_runs(number, made, each, watching, jobs, cut)
+        for number, (made, each) in enumerate(zip(statements, hidden, strict=True))
+    ]
     looks = {table.name: Look(table, columns, watching, every) for table in jobs.tables}
     for name, look in looks.items():
         look.others = {other: one for other, one in looks.items() if other != name}
     classes = {t.name: classes_of(t, witnesses, found, looks[t.name]) for t in jobs.tables}
+    for number, made in enumerate(statements):
+        if inserts_any_row(made):
+            every[number] = list(_any_row_runs(every[number][0], classes[made.table], columns.of_table(made.table)))
+            if len(every[number]) < len(classes[made.table].members):
+                cut.append(f"only {MOST_RUNS} of the rows that `{made.text}` may add were tried")
     runs = tuple(tuple(different_runs(some, classes, looks)) for some in every)
-    cut += [f"not every combination of values of {name} was tried" for name, each in classes.items() if each.cut]
+    cut += [f"not every kind of row of {name} was tried" for name, each in classes.items() if each.cut]
     return PreparedJobs(jobs, columns, witnesses, tuple(found), runs, classes, tuple(cut), {})
+
+
+def prepare_changed(ready: PreparedJobs, jobs: Jobs) -> PreparedJobs:
+    """The file ready after a change: anew only if its partitions are others, for else the same rows are to be tried."""
+    if [table.fields for table in jobs.tables] != [table.fields for table in ready.jobs.tables]:
+        return prepare_jobs(jobs)
+    kept = {job.name for job in jobs.jobs}
+    runs: list[tuple[StatementRun, ...]] = []
+    of_jobs = [(job.name, made) for job in ready.jobs.jobs for made in job.statements]
+    for (name, made), some in zip(of_jobs, ready.runs, strict=True):
+        if name in kept and some:
+            compiled = some[0].of.with_promises(_promised(made, jobs))
+            runs.append(tuple(replace(run, of=compiled, known=run.known) for run in some))
+        elif name in kept:
+            runs.append(())
+    return ready._replace(jobs=jobs, runs=tuple(runs), memories={})
+
+
+def _promised(made: JobStatement, jobs: Jobs) -> Promised:
+    table = jobs.table(made.table)
+    return dict(table.modes).get(made.command), dict(table.isolations).get(made.command), table.fields
+
+
+def inserts_any_row(made: JobStatement) -> bool:
+    """Whether this is an INSERT of a row of which nothing is known."""
+    return made.command is Command.INSERT and made.source is not None and made.source.free
+
+
+def _any_row_runs(first: StatementRun, classes: Classes, names: tuple[str, ...]) -> Iterator[StatementRun]:
+    """The runs of an INSERT of a row of which nothing is known: one for each class of rows, or some from all over."""
+    hidden, outputs = first.of.hidden, first.of.made.outputs
+    written = {
+        hidden.places[one][1]: name for name, one in zip(names, outputs, strict=False) if isinstance(one, Unknown)
+    }
+    some = classes.members
+    if len(some) > MOST_RUNS:
+        some = tuple(some[i * len(some) // MOST_RUNS] for i in range(MOST_RUNS))
+    for members in some:
+        row = dict(zip(names, members[0], strict=True))
+        chosen = (row[written.get(name, name.removeprefix("new "))] for name in hidden.run_columns)
+        yield StatementRun(first.number, first.source, tuple(chosen), first.of)
 
 
 def _name_first_rows(jobs: Jobs, witnesses: Witnesses) -> None:
@@ -89,39 +140,45 @@ def _name_first_rows(jobs: Jobs, witnesses: Witnesses) -> None:
 # ---------------------------------------------------------------- runs of a statement
 
 
+def _some_runs(
+    number: int, made: JobStatement, hidden: Hidden, watching: Watching, jobs: Jobs, cut: list[str]
+) -> list[StatementRun]:
+    """The runs of one statement, as many as may be; `cut` hears if there are more."""
+    choices = _source_choices(number, made, hidden, watching.witnesses)
+    some = list(islice(_runs(number, made, hidden, choices, watching, jobs), MOST_RUNS + 1))
+    more = len(some) > MOST_RUNS and not inserts_any_row(made)
+    if more or prod(map(len, choices)) > MOST_SOURCE_ROWS:
+        cut.append(f"only {MOST_RUNS} of the source rows and unknown values of `{made.text}` were tried")
+    return some[:MOST_RUNS]
+
+
 def _runs(
-    number: int,
-    made: JobStatement,
-    hidden: Hidden,
-    columns: Columns,
-    witnesses: Witnesses,
-    watching: Watching,
-    jobs: Jobs,
+    number: int, made: JobStatement, hidden: Hidden, choices: Choices, watching: Watching, jobs: Jobs
 ) -> Iterator[StatementRun]:
     if made.command is Command.REWRITE:
         return
-    table = jobs.table(made.table)
-    promised = dict(table.modes).get(made.command), dict(table.isolations).get(made.command), table.fields
-    compiled = Compiled(made, columns, hidden, promised)
-    for source in _source_rows(number, made, hidden, witnesses, watching):
+    compiled = Compiled(made, watching.columns, hidden, _promised(made, jobs))
+    for source in _source_rows(number, made, choices, watching):
         for chosen in product(*hidden.run.values()):
             yield StatementRun(number, source, chosen, compiled)
 
 
-def _source_rows(
-    number: int, made: JobStatement, hidden: Hidden, witnesses: Witnesses, watching: Watching
-) -> Iterator[Row | None]:
+def _source_choices(number: int, made: JobStatement, hidden: Hidden, witnesses: Witnesses) -> Choices:
+    """What each column of a free source's row may hold, hidden ones last."""
+    if made.source is None or not made.source.free:
+        return []
+    domains = [witnesses.domain((f"#{number}", column.name)) for column in made.source.columns]
+    return [*(one.tried() if one.read else one.values[-1:] for one in domains), *hidden.source_truths.values()]
+
+
+def _source_rows(number: int, made: JobStatement, choices: Choices, watching: Watching) -> Iterator[Row | None]:
     """The rows of a free source that statements can tell apart; `None`: no row, or the source is known."""
     if made.source is None or not made.source.free:
         yield None
         return
-    choices: list[tuple[Value, ...]] = []
-    for column in made.source.columns:
-        domain = witnesses.domain((f"#{number}", column.name))
-        choices.append(domain.tried() if domain.read else domain.values[-1:])
     seen = list(watching.of.get(f"#{number}", {}).values())
     known: set[tuple[object, ...]] = set()
-    for row in product(*choices, *(TRUTHS for _ in hidden.source_hidden)):
+    for row in islice(product(*choices), MOST_SOURCE_ROWS):
         look = tuple(one(row) for one in seen)
         if look not in known:
             known.add(look)
@@ -141,22 +198,39 @@ def first_tables(ready: PreparedJobs) -> Iterator[First]:
     names = [table.name for table in ready.jobs.tables]
     choices = [Kept(_tables_of(ready, table)) for table in ready.jobs.tables]
     for size in range(MOST_FIRST_ROWS + 1):
-        for parts in _of_size(choices, size):
+        for parts in _in_turn([_of_sizes(choices, sizes) for sizes in _divided(size, len(choices))]):
             yield tuple((name, rows) for name, part in zip(names, parts, strict=True) for rows in part)
 
 
-def _of_size(choices: list[Kept[Content]], size: int) -> Iterator[tuple[Content, ...]]:
-    """One content of each table, with so many rows together; a table's contents come with the small ones first."""
+def _divided(rows: int, tables: int) -> list[tuple[int, ...]]:
+    """How so many rows may lie in so many tables."""
+    return [each for each in product(range(rows + 1), repeat=tables) if sum(each) == rows]
+
+
+def _in_turn(some: list[Iterator[T]]) -> Iterator[T]:
+    """One of each iterator, then the next of each: what one has many of must not hide the others."""
+    while some:
+        left: list[Iterator[T]] = []
+        for one in some:
+            for item in islice(one, 1):
+                yield item
+                left.append(one)
+        some = left
+
+
+def _of_sizes(choices: list[Kept[Content]], sizes: tuple[int, ...]) -> Iterator[tuple[Content, ...]]:
+    """One content of each table, with so many rows in each; a table's contents come with the small ones first."""
     if not choices:
-        if size == 0:
-            yield ()
+        yield ()
         return
-    for content in choices[0]:
-        rows = sum(len(file) for file in content)
-        if rows > size:
-            return
-        for rest in _of_size(choices[1:], size - rows):
+    larger = dropwhile(lambda content: _rows_in(content) < sizes[0], choices[0])
+    for content in takewhile(lambda content: _rows_in(content) == sizes[0], larger):
+        for rest in _of_sizes(choices[1:], sizes[1:]):
             yield (content, *rest)
+
+
+def _rows_in(content: Content) -> int:
+    return sum(len(file) for file in content)
 
 
 class Kept(Generic[T]):

@@ -15,6 +15,7 @@ from lakeproof.jobs.text import Job, JobsText, Statement
 from lakeproof.models.parameter_values import choice
 from lakeproof.sql import parse_statement
 from lakeproof.sql.expressions import Constant, Subquery
+from lakeproof.sql.job_reading.table_names import is_end_of
 from lakeproof.sql.job_statements import JobStatement, nodes_of
 from lakeproof.sql.kinds import kind_of
 from lakeproof.sql.reading_jobs import read_statement
@@ -95,7 +96,7 @@ def read_jobs(text: JobsText) -> Jobs:
     for statement in inserts:
         name, rows = _first_rows(statement, columns, text.name)
         tables[name] = tables[name]._replace(rows=(*tables[name].rows, rows))
-    jobs = tuple(_job(job, columns, text.name) for job in text.jobs)
+    jobs = tuple(_job(job, tables, text.name) for job in text.jobs)
     if dynamic:
         jobs = tuple(job._replace(statements=tuple(_by_partitions(s, tables) for s in job.statements)) for job in jobs)
     statements = [one for job in jobs for one in job.statements]
@@ -129,14 +130,27 @@ def tables_of(made: JobStatement) -> set[str]:
     return {made.table, *inner, *source, *made.reads}
 
 
-def _job(job: Job, columns: dict[str, dict[str, tuple[str, str]]], name: str) -> ReadJob:
-    made = tuple(read_statement(one.text, columns, place=f"{name}:{one.line}") for one in job.statements)
-    return ReadJob(job.name, job.times, made, job.line)
+def _job(job: Job, tables: dict[str, JobTable], name: str) -> ReadJob:
+    columns = {key: table.columns for key, table in tables.items()}
+    made: list[JobStatement] = []
+    for one in job.statements:
+        place = f"{name}:{one.line}"
+        made.append(read_statement(one.text, columns, place=place))
+        _refuse_partition(made[-1], tables, place)
+    return ReadJob(job.name, job.times, tuple(made), job.line)
+
+
+def _refuse_partition(made: JobStatement, tables: dict[str, JobTable], place: str) -> None:
+    """PARTITION (column = value) needs a table that is partitioned by the column itself."""
+    identity = [one.column for one in tables[made.table].fields if one.transform == "identity"]
+    odd = [column for column, _ in made.partition if column not in identity]
+    if odd:
+        raise InvalidInput(f"PARTITION ({odd[0]} = …): {made.table} is not partitioned by {odd[0]}", place=place)
 
 
 def _by_partitions(made: JobStatement, tables: dict[str, JobTable]) -> JobStatement:
     """An INSERT OVERWRITE where Spark overwrites only the partitions that it writes to."""
-    if made.command is not Command.OVERWRITE or made.partition or not tables[made.table].fields:
+    if made.command is not Command.OVERWRITE or len(made.partition) >= len(tables[made.table].fields):
         return made
     return replace(made, command=Command.OVERWRITE_PARTITIONS)
 
@@ -154,10 +168,13 @@ def _refuse_mixed(tables: tuple[JobTable, ...], jobs: tuple[ReadJob, ...], name:
 
 
 def _create(made: CreateTable, created: dict[str, CreateTable], place: str) -> None:
-    name = made.table.split(".")[-1].lower()
+    name = made.table.replace("`", "").lower()
     if not made.columns:
         raise InvalidInput("The table's columns must be listed", place=place)
-    if name in created:
+    if made.query is not None:
+        hint = "say its first rows with INSERT … VALUES"
+        raise InvalidInput("CREATE TABLE … AS SELECT is not understood in the set-up", place=place, hint=hint)
+    if any(is_end_of(name, other) or is_end_of(other, name) for other in created):
         raise InvalidInput(f"The table {name} is created twice", place=place)
     for column in made.columns:
         if column.default is not None:

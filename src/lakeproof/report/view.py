@@ -135,11 +135,15 @@ def _of_verdict(verdict: Verdict) -> View:
     }
 
 
+def _change(one: dict[str, Any]) -> str:
+    return f"{one['change']} ({one['only']})" if "only" in one else str(one["change"])
+
+
 def _advice(verdict: Verdict) -> list[Advice]:
     """What to change, which jobs stop each other, and what was taken cautiously."""
     more = verdict.more
     found: list[tuple[str, str, list[str]]] = [
-        ("What to change", ALONE, [one["change"] for one in more.get("proposals", ())]),
+        ("What to change", ALONE, [_change(one) for one in more.get("proposals", ())]),
         ("Which jobs stop each other", "", [_pair(one) for one in more.get("pairs", ())]),
         ("Taken cautiously", CAUTIOUS, list(more.get("cautious", ()))),
     ]

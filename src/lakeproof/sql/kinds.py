@@ -6,6 +6,7 @@ its type), and other (arrays, maps, structs, binary), of which nothing is known.
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
@@ -101,16 +102,17 @@ def _double(value: Value) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
         return None
     try:
-        return float(value)
+        made = float(str(value).replace("_", "?"))
     except (ValueError, OverflowError):
         return None
+    return made if math.isfinite(made) else None
 
 
 def _decimal(value: Value, digits: int) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
         return None
     try:
-        made = Decimal(value)
+        made = Decimal(str(value).replace("_", "?"))
         exact = made.quantize(Decimal(1).scaleb(-digits))
     except InvalidOperation:
         return None

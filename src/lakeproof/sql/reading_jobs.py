@@ -14,6 +14,9 @@ from sqlglot import exp
 from lakeproof.commit.change import Command
 from lakeproof.errors import InvalidInput
 from lakeproof.sql.expressions import SOURCE, TARGET, Column, Constant, Node, Unknown
+from lakeproof.sql.job_reading.parts import refuse_more, refuse_twice, static_partition
+from lakeproof.sql.job_reading.table_names import known_tables, parts_of, refuse_mixed_names
+from lakeproof.sql.job_reading.texts import compaction_of, escape_quotes
 from lakeproof.sql.job_statements import JobStatement, SourceRows, WhenClause, nodes_of
 from lakeproof.sql.kinds import comparable, converted
 from lakeproof.sql.literals import constant_of
@@ -25,34 +28,15 @@ Tables = Mapping[str, Mapping[str, tuple[str, str]]]
 
 def read_statement(text: str, tables: Tables, *, place: str = "") -> JobStatement:
     """The meaning of a statement; `tables` are those that the file creates."""
-    found = re.match(r"\s*call\s+[\w.]*rewrite_data_files\s*\(", text, re.IGNORECASE)
     try:
-        if found:
-            return JobStatement(Command.REWRITE, _compacted(text, tables), text.strip())
-        node = parsed_expression(_quotes_escaped(text), place=place)
+        if re.match(r"\s*call\b", text, re.IGNORECASE):
+            return compaction_of(text, tables)
+        node = parsed_expression(escape_quotes(text), place=place)
         with understood(place):
             _Reader(tables).statement(node)  # the first reading learns the kinds of a free source's columns
             return replace(_Reader(tables).twice(node), text=text.strip())
     except InvalidInput as error:
         raise InvalidInput(error.message, place=error.place or place, hint=error.hint) from None
-
-
-def _quotes_escaped(text: str) -> str:
-    """The text with a doubled quote inside a string written as an escaped one, which is what Spark takes it for."""
-    return re.sub(r"'(?:[^'\\]|\\.|'')*'", lambda m: "'" + m[0][1:-1].replace("''", "\\'") + "'", text)
-
-
-def _compacted(text: str, tables: Tables) -> str:
-    """The table that a compaction names."""
-    named = re.search(r"\(\s*(?:table\s*=>\s*)?'([^']+)'", text)
-    name = named[1].split(".")[-1].lower() if named else ""
-    if name not in tables:
-        raise InvalidInput(f"The table {name!r} is not created in the set-up", hint=_known(tables))
-    return name
-
-
-def _known(tables: Tables) -> str:
-    return f"the tables are {', '.join(tables)}"
 
 
 class _Reader:
@@ -68,7 +52,7 @@ class _Reader:
         first = _Reader(self.tables)
         first.statement(node)
         self.learned = {
-            (one.key, name): kind
+            (one.key, name): "string" if one.free and kind == "free" else kind  # nothing says its type: any will do
             for one in first.seen
             for name, (_, kind) in one.columns.items()
             if one.free or one.listed
@@ -92,6 +76,9 @@ class _Reader:
         self._seen: list[Relation] = []
         if any(value for key, value in node.args.items() if key.startswith("with")):
             raise InvalidInput("WITH before a command is not understood", hint="write it as a subquery")
+        refuse_more(node)
+        used = (".".join(parts_of(one)) for one in node.find_all(exp.Table))
+        refuse_mixed_names(used, self.tables)
         match node:
             case exp.Insert():
                 return self.insert(node)
@@ -110,9 +97,9 @@ class _Reader:
 
     def target(self, node: exp.Expr) -> Relation:
         """The table that the statement changes."""
-        if not isinstance(node, exp.Table) or node.name.lower() not in self.tables:
-            name = node.name if isinstance(node, exp.Table) else node.sql(dialect="spark")
-            raise InvalidInput(f"The table {name} is not created in the set-up", hint=_known(self.tables))
+        if self.names.table_of(node) is None:
+            said = node.sql(dialect="spark")
+            raise InvalidInput(f"The table {said} is not created in the set-up", hint=known_tables(self.tables))
         return self.names.relation(node, TARGET)
 
     def enter(self, *relations: Relation) -> None:
@@ -151,8 +138,8 @@ class _Reader:
         for node in nodes:
             if not isinstance(node, exp.EQ) or not isinstance(node.this, exp.Column):
                 raise InvalidInput(f"{node.sql(dialect='spark')} is not an assignment")
-            qualifier = node.this.table.lower()
-            if qualifier and qualifier not in (target.alias, target.table):
+            qualifier = ".".join(parts_of(node.this)[:-1])
+            if qualifier and not target.answers_to(qualifier):
                 raise InvalidInput(f"{node.this.sql(dialect='spark')} is not a column of {target.table}")
             name, kind = self.known(node.this.name, target.table)
             made.append((name, self.fitted(node.expression, kind)))
@@ -169,16 +156,21 @@ class _Reader:
     def insert(self, node: exp.Insert) -> JobStatement:
         schema = node.this if isinstance(node.this, exp.Schema) else None
         table = schema.this if schema is not None else node.this
-        target = self.target(table)
-        static = _static_partition(node.args.get("partition") or table.args.get("partition"))
+        static = static_partition(node.args.get("partition") or table.args.get("partition"))
+        named = table.copy()
+        named.set("partition", None)
+        target = self.target(named)
         fixed = tuple((self.known(name, target.table)[0], value) for name, value in static.items())
         columns = list(self.tables[target.table].values())
         listed = [self.known(one.name, target.table) for one in schema.expressions] if schema is not None else columns
+        refuse_twice([name for name, _ in listed] + [name for name, _ in fixed if schema is not None])
         wanted = [pair for pair in listed if pair[0] not in dict(fixed)]
         command = Command.OVERWRITE if node.args.get("overwrite") else Command.INSERT
         if node.args.get("by_name") or node.args.get("where"):
             raise InvalidInput("INSERT … BY NAME and REPLACE WHERE are not understood")
-        made = self.inserted(node.expression, wanted, target)
+        whole = node.args.get("source")  # INSERT INTO t TABLE s
+        query = exp.select("*").from_(whole) if isinstance(whole, exp.Table) else node.expression
+        made = self.inserted(query, wanted, target)
         given = {name: value for (name, _), value in zip(wanted, made.outputs, strict=True)} if made.outputs else {}
         if made.source is not None and made.source.rows:
             rows = tuple(self._full(row, wanted, fixed, columns) for row in made.source.rows)
@@ -255,7 +247,7 @@ class _Reader:
     def free_insert(self, node: exp.Expr, wanted: list[tuple[str, str]], target: Relation) -> JobStatement:
         """An INSERT from a source that nobody knows: any one row, or none."""
         text = node.sql(dialect="spark") if node is not None else "its source"
-        read = [t.name.lower() for t in node.find_all(exp.Table) if t.name.lower() in self.tables] if node else []
+        read = self.names.tables_in(node) if node is not None else []
         self.notes[f"the rows of `{text}` are not known: any one row stands for them"] = None
         self.enter(Relation(SOURCE, "", "", {}, free=True))
         outputs = tuple(Unknown(f"{name} of `{text}`", (), kind) for name, kind in wanted)
@@ -289,7 +281,7 @@ class _Reader:
         if source.free:
             said = using.sql(dialect="spark")
             self.notes[f"the rows of the MERGE's source `{said}` are not known: any one row stands for them"] = None
-            read = [one.name.lower() for one in using.find_all(exp.Table) if one.name.lower() in self.tables]
+            read = self.names.tables_in(using)
             left = (f"`{said}` reads {', '.join(dict.fromkeys(read))} and has no exact meaning here",) if read else ()
         return JobStatement(
             Command.MERGE, target.table, "", source=rows, on=on, clauses=clauses, open=left, reads=tuple(read)
@@ -300,9 +292,10 @@ class _Reader:
         values = node if isinstance(node, exp.Values) else node.this if isinstance(node, exp.Subquery) else None
         if isinstance(values, exp.Values):
             return self.listed(node, values)
-        if isinstance(node, exp.Table):
+        if self.names.table_of(node) is not None:
             return self.names.relation(node, SOURCE), ()
-        return Relation(SOURCE, node.alias.lower(), "", {}, free=True), ()
+        own_name = ".".join(parts_of(node)) if isinstance(node, exp.Table) else ""
+        return Relation(SOURCE, node.alias.lower() or own_name, "", {}, free=True, aliased=bool(node.alias)), ()
 
     def listed(self, node: exp.Expr, values: exp.Values) -> tuple[Relation, tuple[tuple[Node, ...], ...]]:
         alias = node.args.get("alias") or values.args.get("alias")
@@ -346,10 +339,13 @@ class _Reader:
             given = then.expression.expressions
             if len(named) != len(given):
                 raise InvalidInput(f"INSERT names {len(named)} columns and gives {len(given)} values")
+            refuse_twice([name for name, _ in named])
             pairs = zip(named, given, strict=True)
             return WhenClause(
                 when, "insert", condition, tuple((name, self.fitted(one, kind)) for (name, kind), one in pairs)
             )
+        if then.name.lower() != "delete":
+            raise InvalidInput(f"THEN {then.sql(dialect='spark')} is not understood")
         return WhenClause(when, "delete", condition)
 
     def star(self, target: Relation, source: Relation) -> tuple[tuple[str, Node], ...]:
@@ -399,18 +395,6 @@ def fitted(value: Node, kind: str, text: str, names: Resolver) -> Node:
         return value
     columns = (value,) if isinstance(value, Column) else ()
     return Unknown(text or "a cast", columns, kind)
-
-
-def _static_partition(node: exp.Expr | None) -> dict[str, Constant]:
-    found = {}
-    for one in node.expressions if node else ():
-        if not isinstance(one, exp.EQ):
-            raise InvalidInput("A partition without a value is not understood", hint="give every column a value")
-        value = constant_of(one.expression)
-        if value is None:
-            raise InvalidInput(f"PARTITION ({one.sql(dialect='spark')}): the value must be a literal")
-        found[one.this.name] = value
-    return found
 
 
 def _unknown_notes(made: JobStatement) -> list[str]:

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from lakeproof.errors import InvalidInput
 from lakeproof.sql.expressions import (
+    TARGET,
     TRUE,
     Call,
     Column,
@@ -22,6 +23,8 @@ from lakeproof.sql.expressions import (
     Subquery,
     Unknown,
 )
+from lakeproof.sql.job_reading.parts import aggregate_of, has_more, volatile_in
+from lakeproof.sql.job_reading.table_names import is_end_of, parts_of, table_key
 from lakeproof.sql.kinds import base, comparable, converted
 from lakeproof.sql.literals import comparison_of, constant_of
 
@@ -42,6 +45,7 @@ _FUNCTIONS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Length: ("length", "int"),
     exp.Abs: ("abs", ""),
 }
+_PLAIN_TABLE = {"this", "db", "catalog", "alias"}
 _PLAIN_QUERY = {"expressions", "from_", "where", "kind", "hint", "operation_modifiers"}
 
 
@@ -55,6 +59,13 @@ class Relation:
     columns: dict[str, tuple[str, str]]  # lower-case name → (name, kind)
     free: bool = False
     listed: bool = False  # rows of literals: their kinds are those of what they are compared with or written to
+    aliased: bool = True  # else `alias` is the table's own name, of which a qualifier may leave out the front
+
+    def answers_to(self, qualifier: str) -> bool:
+        """Whether a qualifier means this relation."""
+        if self.aliased:
+            return qualifier == self.alias
+        return is_end_of(qualifier, self.alias) or is_end_of(self.alias, qualifier)
 
 
 @dataclass
@@ -85,8 +96,8 @@ class Resolver:
             plain = node.copy()
             plain.set("negate", False)
             return Call("not", (self.condition(plain),))
-        found = None if _has_more(node) else self.atom(node)
-        return self.unknown(node, "boolean") if found is None else found
+        found = None if has_more(node) else self.atom(node)
+        return self.unknown_condition(node) if found is None else found
 
     def atom(self, node: exp.Expr) -> Node | None:
         """A condition without AND, OR and NOT at its top, or `None` where it has no exact meaning."""
@@ -97,6 +108,9 @@ class Resolver:
             return column if column.kind == "boolean" else None
         if type(node) in COMPARISONS:
             return self.compared(COMPARISONS[type(node)], node.args["this"], node.args["expression"])
+        if isinstance(node, exp.NullSafeNEQ):  # IS DISTINCT FROM
+            same = self.compared("<=>", node.this, node.expression)
+            return None if same is None else Call("not", (same,))
         if isinstance(node, exp.Is):
             return self.is_(node)
         if isinstance(node, exp.Between):
@@ -182,9 +196,11 @@ class Resolver:
         made = self.query(inner, outputs=False)
         if made is None:
             return None
-        if any(one.find(exp.AggFunc) for one in inner.expressions):
+        picked = [one.this if isinstance(one, exp.Alias) else one for one in inner.expressions]
+        if any(aggregate_of(one)[0] for one in picked):
             return TRUE  # one row of aggregates is a row, whatever it holds
-        return Subquery("exists", made)
+        plain = all(isinstance(one, exp.Star | exp.Column) or constant_of(one) is not None for one in picked)
+        return Subquery("exists", made) if plain else None
 
     def query(self, node: exp.Expr, *, outputs: bool = True, relation: str = "") -> Query | None:
         """A plain SELECT of one table of the file, or `None`."""
@@ -206,10 +222,22 @@ class Resolver:
     def _single(self, node: exp.Select) -> exp.Table | None:
         source = node.args.get("from_")
         found = source.this if source is not None else None
-        if not isinstance(found, exp.Table) or found.name.lower() not in self.tables:
+        return found if found is not None and self.table_of(found) is not None else None
+
+    def table_of(self, node: exp.Expr) -> str | None:
+        """The table of the file that a plain name in FROM stands for; `None`: none, or not all of it as it is."""
+        if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             return None
-        more = [key for key, value in found.args.items() if value and key not in ("this", "db", "catalog", "alias")]
-        return None if more else found
+        more = [key for key, value in node.args.items() if value and key not in _PLAIN_TABLE]
+        alias = node.args.get("alias")
+        if more or (alias is not None and alias.args.get("columns")):
+            return None
+        return table_key(".".join(parts_of(node)), self.tables)
+
+    def tables_in(self, node: exp.Expr) -> list[str]:
+        """The tables of the file that a part of a statement reads, in whatever way."""
+        found = (table_key(".".join(parts_of(one)), self.tables) for one in node.find_all(exp.Table))
+        return [one for one in found if one is not None]
 
     def _selected(self, node: exp.Select, table: exp.Table, outputs: bool) -> Query | None:
         key = self.scopes[-1][0].key
@@ -218,7 +246,7 @@ class Resolver:
         aggregates: list[str] = []
         for one in self.expanded(node.expressions) if outputs else ():
             inner = one.this if isinstance(one, exp.Alias) else one
-            name, argument = _aggregate(inner)
+            name, argument = aggregate_of(inner)
             value = (
                 TRUE if name and argument is None else self.value(argument if name and argument is not None else inner)
             )
@@ -228,7 +256,7 @@ class Resolver:
             aggregates.append(name)
         if any(aggregates) and not all(a or isinstance(f, Constant) for a, f in zip(aggregates, found, strict=True)):
             return None
-        return Query(table.name.lower(), key, where, tuple(found), tuple(aggregates) if any(aggregates) else ())
+        return Query(self.scopes[-1][0].table, key, where, tuple(found), tuple(aggregates) if any(aggregates) else ())
 
     def expanded(self, nodes: list[exp.Expr]) -> list[exp.Expr]:
         """The selected expressions, with `*` spelled out."""
@@ -244,9 +272,9 @@ class Resolver:
 
     def relation(self, table: exp.Expr, key: str) -> Relation:
         """The relation that a table in FROM is; one that the file does not create is free."""
-        name = table.name.lower()
-        columns = self.tables.get(name)
-        return Relation(key, (table.alias or table.name).lower(), name, dict(columns or {}), free=columns is None)
+        name = self.table_of(table) or ""
+        alias = table.alias.lower() or ".".join(parts_of(table))
+        return Relation(key, alias, name, dict(self.tables.get(name, {})), free=not name, aliased=bool(table.alias))
 
     # ------------------------------------------------------------ values
 
@@ -273,6 +301,8 @@ class Resolver:
             return found
         if isinstance(node, exp.Add | exp.Sub):
             left, right = self.simple(node.left), self.simple(node.right)
+            if isinstance(left, Constant) and isinstance(node, exp.Add):
+                left, right = right, left
             if isinstance(left, Column) and left.kind == "free" and kind:
                 left = self.learn(left, kind)
             if isinstance(left, Column) and isinstance(right, Constant) and base(left.kind) in ("int", "decimal"):
@@ -295,30 +325,61 @@ class Resolver:
                 return None
             if type(node) in COMPARISONS:
                 return comparison_of(name, left, right)
-            return Call(name, (left, right), left.kind)
+            exact = base(left.kind) in ("int", "decimal") and base(right.kind) in ("int", "decimal")
+            return Call(name, (left, right), _wider(left.kind, right.kind)) if exact else None
         if type(node) in _FUNCTIONS:
             inner = self.computed(node.this)
             name, kind = _FUNCTIONS[type(node)]
-            return None if inner is None else Call(name, (inner,), kind or inner.kind)
+            fits = inner is not None and base(inner.kind) in (("int", "decimal") if name == "abs" else ("string",))
+            return Call(name, (inner,), kind or inner.kind) if inner is not None and fits else None
         return None
 
     def unknown(self, node: exp.Expr, kind: str) -> Unknown:
         """A part without exact meaning, noted; its names must still be names of columns."""
         text = node.sql(dialect="spark")
-        tables = tuple(dict.fromkeys(table.name.lower() for table in node.find_all(exp.Table)))
-        written = tuple(name for name in tables if name in self.tables)
+        written = tuple(dict.fromkeys(self.tables_in(node)))
         if written:
             self.read_unknown[text] = written
-        if tables:
+        if node.find(exp.Table):
             return Unknown(text, self._outer_columns(node), kind)
         columns = tuple(dict.fromkeys(self.column(one) for one in node.find_all(exp.Column)))
         return Unknown(text, columns, kind, self.computed(node))
+
+    def unknown_condition(self, node: exp.Expr) -> Node:
+        """A condition without exact meaning. One that looks at two rows, or that time or chance decide, has two parts.
+
+        One part is a property of the first row; the other says what becomes of rows with it and of rows without it
+        beside this other row, or in this run.
+        """
+        made = self.unknown(node, "boolean")
+        changing = bool(volatile_in(node))
+        columns = made.columns or tuple(self._any_column() if changing else ())
+        relations = sorted(dict.fromkeys(one.relation for one in columns), key=lambda one: one != TARGET)
+        if len(relations) < 2 and not changing:
+            return made
+        if len(relations) + changing > 2:
+            self.read_unknown.setdefault(made.text, self._tables_of(relations))
+        first = tuple(one for one in columns if one.relation == relations[0]) if relations else ()
+        rest = tuple(one for one in columns if one not in first)
+        has = Unknown(made.text, first, "boolean")
+        ways = [Unknown(f"{made.text} of `{word}`", rest, "choice") for word in ("a row that has it", "another row")]
+        return Call("or", (Call("and", (has, ways[0])), Call("and", (Call("not", (has,)), ways[1]))))
+
+    def _any_column(self) -> list[Column]:
+        """A column of the row that a condition is asked of, where it names none."""
+        found = [Column(one.key, *pair) for one in self.scopes[-1] for pair in one.columns.values()]
+        return found[:1]
+
+    def _tables_of(self, relations: list[str]) -> tuple[str, ...]:
+        every = [one for scope in self.scopes for one in scope if one.key in relations and one.table]
+        return tuple(dict.fromkeys(one.table for one in every))
 
     def _outer_columns(self, node: exp.Expr) -> tuple[Column, ...]:
         """The columns outside a subquery that it surely looks at; others are its own."""
         found: list[Column] = []
         for one in node.find_all(exp.Column):
-            if one.table and any(one.table.lower() == r.alias for scope in self.scopes for r in scope):
+            qualifier = ".".join(parts_of(one)[:-1])
+            if qualifier and any(r.answers_to(qualifier) for scope in self.scopes for r in scope):
                 found.append(self.column(one))
         return tuple(dict.fromkeys(found))
 
@@ -326,30 +387,39 @@ class Resolver:
 
     def column(self, node: exp.Column, wanted: str = "") -> Column:
         """The column that a name stands for, from the innermost scope outwards."""
-        name, table = node.name.lower(), node.table.lower()
-        for scope in reversed(self.scopes):
-            fitting = [one for one in scope if not table or table == one.alias]
-            exact = [one for one in fitting if name in one.columns]
-            if len(exact) > 1 and not table:
-                raise InvalidInput(f"The column {node.name!r} is ambiguous", hint=f"say {exact[0].alias}.{node.name}")
-            if exact:
-                spelled, kind = exact[0].columns[name]
-                return Column(exact[0].key, spelled, kind)
-            free = [one for one in fitting if one.free]
-            if free:
-                free[0].columns[name] = (node.name, wanted or "free")
-                return Column(free[0].key, node.name, wanted or "free")
-            if table and fitting:
-                break
-        if table and self._is_nested(table):
-            return self.column(exp.column(node.table), wanted)
+        parts = parts_of(node)
+        found = self._named(".".join(parts[:-1]), node.name, wanted) or self._nested(parts)
+        if found is not None:
+            return found
         there = [f"{spelled}" for scope in self.scopes for one in scope for spelled, _ in one.columns.values()]
-        said = f"{node.table}.{node.name}" if table else node.name
+        said = f"{node.table}.{node.name}" if node.table else node.name
         raise InvalidInput(f"There is no column {said!r}", hint=f"the columns are {', '.join(dict.fromkeys(there))}")
 
-    def _is_nested(self, name: str) -> bool:
-        """Whether a qualifier is a column with fields of its own, of which nothing is known here."""
-        return any(one.columns.get(name, ("", ""))[1] == "other" for scope in self.scopes for one in scope)
+    def _named(self, qualifier: str, name: str, wanted: str) -> Column | None:
+        for scope in reversed(self.scopes):
+            fitting = [one for one in scope if not qualifier or one.answers_to(qualifier)]
+            exact = [one for one in fitting if name.lower() in one.columns]
+            if len(exact) > 1 or (qualifier and len(fitting) > 1):
+                hint = f"say {exact[0].alias}.{name}" if exact and not qualifier else "give the tables aliases"
+                raise InvalidInput(f"The column {name!r} is ambiguous", hint=hint)
+            if exact:
+                return Column(exact[0].key, *exact[0].columns[name.lower()])
+            free = [one for one in fitting if one.free]
+            if free:
+                free[0].columns[name.lower()] = (name, wanted or "free")
+                return Column(free[0].key, name, wanted or "free")
+            if qualifier and fitting:
+                break
+        return None
+
+    def _nested(self, parts: list[str]) -> Column | None:
+        """The column with fields of its own that the front of a longer name is; nothing is known of its fields here."""
+        for end in range(1, len(parts)):
+            qualifier, name = ".".join(parts[: end - 1]), parts[end - 1]
+            there = [one for scope in self.scopes for one in scope if not qualifier or one.answers_to(qualifier)]
+            if any(one.columns.get(name, ("", ""))[1] == "other" or (qualifier and one.free) for one in there):
+                return self._named(qualifier, name, "other")
+        return None
 
     def learn(self, column: Column, kind: str) -> Column:
         """A free source's column has this kind from now on."""
@@ -360,21 +430,6 @@ class Resolver:
         return Column(column.relation, column.name, kind)
 
 
-def _has_more(node: exp.Expr) -> bool:
-    """Whether a condition has a part that is not looked at here."""
-    known = {"this", "expression", "expressions", "low", "high", "query", "table", "db", "catalog", "negate", "to"}
-    return any(value for key, value in node.args.items() if key not in known and not key.startswith("_"))
-
-
-def _aggregate(node: exp.Expr) -> tuple[str, exp.Expr | None]:
-    """The aggregate that a selected expression is, and of what (`None`: of rows)."""
-    if isinstance(node, exp.Count):
-        inner = node.this
-        if isinstance(inner, exp.Distinct):
-            return ("count distinct", inner.expressions[0]) if len(inner.expressions) == 1 else ("", None)
-        whole = isinstance(inner, exp.Star | exp.Literal)
-        return "count", None if whole else inner
-    for kind, name in ((exp.Sum, "sum"), (exp.Min, "min"), (exp.Max, "max")):
-        if isinstance(node, kind):
-            return name, node.this
-    return "", None
+def _wider(left: str, right: str) -> str:
+    """The kind of what arithmetic makes of two exact numbers: for comparing, any decimal is as good as another."""
+    return left if base(left) == "decimal" else right

@@ -88,10 +88,10 @@ def on(
 
 
 def _free(file: File) -> dict[tuple[int, int], tuple[Column, ...]]:
-    """The MERGEs whose source is any row."""
+    """The MERGEs and INSERTs whose source is any row."""
     return {
         (number, at): one.source_columns
         for number, job in enumerate(file.jobs)
         for at, one in enumerate(job.statements)
-        if one.kind == "merge" and not one.source and not one.source_table
+        if one.kind == "feed" or (one.kind == "merge" and not one.source and not one.source_table)
     }

@@ -72,6 +72,12 @@ def merge(*clauses: Clause, source: Rows = ((1, "x", 0),), more: Predicate | Non
     )
 
 
+def merge_by_name(then: Clause) -> tuple[Statement]:
+    """A job that merges any row by a string, which the source calls otherwise."""
+    columns = tuple(Column(f"s_{column.name}", column.type) for column in COLUMNS)
+    return (Statement("merge", "orders", source_columns=columns, on=(("c1", "s_c1"),), clauses=(then,)),)
+
+
 def insert(*rows: tuple[Value, ...]) -> tuple[Statement]:
     """A job that inserts."""
     return (Statement("insert", "orders", rows=rows),)
@@ -171,6 +177,17 @@ FILES: dict[str, File] = {
     "No first table has two rows": SKEW,
     "A free source is tried with its first row only": file(
         merge(Clause("matched", "update", Compares("c2", "!=", 5, "s."), UPDATE), source=()), delete(id_is(1))
+    ),
+    "Columns of two names never hold the same string": file(
+        merge_by_name(Clause("matched", "update", None, (("c2", Term(9)),))), delete(id_is(1)), numbers=(1,)
+    ),
+    "A source's column that no constant is compared with is never NULL": file(
+        merge(Clause("matched", "update", Null("c2", False, "s."), UPDATE), source=()), delete(id_is(1)), numbers=(1,)
+    ),
+    "A target row may be matched by two source rows": file(
+        merge(Clause("matched", "update", c2_is(1, "s."), UPDATE), source=((1, "x", 1), (1, "x", 2))),
+        delete(id_is(1)),
+        rows=ROW,
     ),
     "A filter takes what it cannot know as false": file(
         delete(ANY, Guard("orders", id_is(1, "x."), False)),

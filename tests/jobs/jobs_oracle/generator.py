@@ -13,6 +13,7 @@ from jobs_oracle.grammar import (
     Clause,
     Column,
     Compares,
+    Distinct,
     File,
     Guard,
     Job,
@@ -50,6 +51,11 @@ OTHERS: dict[str, list[Value]] = {
     "boolean": [],
 }
 OPERATORS = ("=", "=", "!=", "<", "<=", ">", ">=")
+WIDER = 100_000_000
+"""From this seed on files have more: keys of any type, doubles beside decimals, DISTINCT FROM, unknown values.
+
+Below it they stay as they were, since tests name seeds.
+"""
 POLICIES = ("iceberg-spark",) * 5 + ("pyiceberg",) * 2 + ("iceberg-spark-fixed", "lakeproof", "lakeproof")
 
 
@@ -59,6 +65,7 @@ class Maker:
     def __init__(self, seed: int, *, tables: int | None = None) -> None:
         self.seed, self.random = seed, Random(seed)
         self.cautious = False
+        self.wider = seed >= WIDER
         self.pool = {kind: self.random.sample(values, 2) for kind, values in CONSTANTS.items()}  # so that jobs meet
         dice = self.random.random()
         self.focus = "undelete" if dice < 0.4 else "skew" if dice < 0.6 else ""  # where anomalies are likely
@@ -127,9 +134,17 @@ class Maker:
             return Not(self.condition(table, qualifier, depth + 1))
         return self.leaf(table, qualifier)
 
+    def chance(self, share: float) -> bool:
+        """Whether a file of the wider grammar has this part."""
+        return self.wider and self.random.random() < share
+
     def leaf(self, table: Table, qualifier: str) -> Predicate:
         column = self.random.choice(table.columns)
         name, kind, dice = column.name, column.type, self.random.random()
+        if self.chance(0.08):
+            return Distinct(name, self.random.choice(self.pool[kind]), self.random.random() < 0.5, qualifier)
+        if kind == "decimal(9,2)" and self.chance(0.3):
+            return Compares(name, self.random.choice(OPERATORS), self.random.choice((0.5, 0.75, 2.0)), qualifier)
         if dice < 0.1:
             return Null(name, self.random.random() < 0.5, qualifier)
         if dice < 0.2:
@@ -185,6 +200,9 @@ class Maker:
         kind = self.random.choices(list(kinds), list(kinds.values()))[0]
         if self.focus == "undelete" and number in (1, 2):
             kind = "delete" if number == 1 else self.random.choice(("update", "update", "merge"))
+        if kind == "insert" and self.chance(0.4):
+            self.cautious = True
+            return Statement("feed", table.name, source_columns=table.columns)
         match kind:
             case "insert":
                 return Statement(kind, table.name, rows=tuple(self.row(table) for _ in range(self.few())))
@@ -208,6 +226,9 @@ class Maker:
         fitting = [column for column in columns if column.type == kind]
         if fitting and self.random.random() < 0.6:
             column = self.random.choice(fitting)
+            if kind == "string" and self.chance(0.2):
+                self.cautious = True
+                return Term(column=column.name, of=of, first=True)
             grows = kind in ("int", "bigint") and self.random.random() < 0.3
             return Term(column=column.name, of=of, plus=int(grows))
         return Term(self.value(kind))
@@ -249,8 +270,14 @@ class Maker:
             keys = self.random.sample([*self.pool["int"], 3], self.few())
             source = tuple((key, *(self.value(column.type) for column in columns[1:])) for key in keys)
         shape = Table("s", columns)
-        on = (("id", columns[0].name),)
+        key = self.random.randrange(len(columns)) if self.chance(0.4) else 0
+        on = ((table.columns[key].name, columns[key].name),)
         more = self.condition(table, "t.", 2) if self.random.random() < 0.15 else None
+        texts = [i for i, column in enumerate(columns) if column.type == "string"]
+        if texts and self.chance(0.25):
+            self.cautious = True
+            sides = (f"t.{table.columns[texts[0]].name}", f"s.{columns[texts[0]].name}")
+            more = Odd(" = ".join(f"lower({side})" for side in sides))
         clauses = tuple(self.clauses(table, shape))
         return Statement(
             "merge",

@@ -147,6 +147,27 @@ class Null(Predicate):
 
 
 @dataclass(frozen=True)
+class Distinct(Predicate):
+    """`column is [not] distinct from constant`."""
+
+    column: str
+    value: Value
+    negative: bool
+    qualifier: str = ""
+
+    def spark(self) -> str:
+        return f"{self.qualifier}{self.column} is {'not ' * self.negative}distinct from {spark(self.value)}"
+
+    def lite(self) -> str:
+        return f"{self.qualifier}{self.column} is {'not ' * (not self.negative)}{lite(self.value)}"
+
+    def filter(self, positive: bool = True) -> Expression:
+        if self.negative == positive:
+            return Compare(self.column, "=", self.value)
+        return any_of([Compare(self.column, "!=", self.value), IsNull(self.column)])
+
+
+@dataclass(frozen=True)
 class OneOf(Predicate):
     """`column [not] in (constants)`, where a constant may be NULL."""
 
@@ -298,17 +319,23 @@ class Guard:
 
 @dataclass(frozen=True)
 class Term:
-    """A value to write: a constant, or a column of the target (`t`) or the source (`s`) and perhaps a number more."""
+    """A value to write: a constant, or a column of the target (`t`) or the source (`s`) and perhaps a number more.
+
+    `first`: only the first letter of a string, which only the brute force knows exactly.
+    """
 
     value: Value = None
     column: str = ""
     of: str = "t"
     plus: int = 0
+    first: bool = False
 
     def said(self, literal: str) -> str:
         """The term in SQL, given the constant's own text."""
         if not self.column:
             return literal
+        if self.first:
+            return f"substr({self.of}.{self.column}, 1, 1)"
         return f"{self.of}.{self.column}" + (f" + {self.plus}" if self.plus else "")
 
     def spark(self) -> str:
@@ -334,7 +361,7 @@ class Clause:
 class Statement:
     """A statement of any kind; only the parts of its kind are set."""
 
-    kind: str  # insert | insert select | count | update | delete | truncate | overwrite | merge | compact
+    kind: str  # insert | feed (any one row) | insert select | count | update | delete | truncate | overwrite | …
     table: str
     where: Predicate = TRUE
     guard: Guard | None = None

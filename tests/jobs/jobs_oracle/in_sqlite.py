@@ -62,6 +62,8 @@ class Engine:
             self.connection.executemany(
                 f"insert into {name} values ({marks})", [(i, *map(stored, row)) for i, row in enumerate(held)]
             )
+        if one.kind == "feed":
+            return Effect({}, source)
         if one.kind == "merge":
             return self._merge(one, rows, source)
         before = len(rows[one.table])
@@ -102,16 +104,19 @@ class Engine:
         changed: dict[object, Values | None] = {}
         inserts = any(clause.when == "not matched" for clause in one.clauses)
         matched: set[object] = set()
+        acting = [clause for clause in one.clauses if clause.when == "matched"]
+        only_removes = len(acting) == 1 and acting[0].then == "delete" and acting[0].condition is None
+        met: set[object] = set()
         for target, origin, number in run(
             f"select t._id, s._id, {_which(one, 'matched')} from {one.table} t join incoming s on {on} order by 1, 2"
         ).fetchall():
             if inserts:
                 matched.add(target)
-            if number is None:
-                continue
-            if target in changed:
-                return None
-            changed[target] = self._updated(one, table, number, target, origin)
+            if target in met and acting and not only_removes:
+                return None  # Spark refuses a target row that two source rows match, whatever the conditions say
+            met.add(target)
+            if number is not None:
+                changed[target] = self._updated(one, table, number, target, origin)
         alone = f"not exists (select 1 from incoming s where {on})"
         number_of = _which(one, "not matched by source")
         for target, number in run(f"select t._id, {number_of} from {one.table} t where {alone}").fetchall():

@@ -26,6 +26,7 @@ from lakeproof.format import (
 
 COMMANDS = {
     "insert": Command.INSERT,
+    "feed": Command.INSERT,
     "insert select": Command.INSERT_SELECT,
     "count": Command.INSERT_SELECT,
     "update": Command.UPDATE,
@@ -86,7 +87,11 @@ def planned(
         return None
     properties = dict(table.properties)
     word = PROPERTY.get(one.kind, one.kind)
-    level = properties.get(f"write.{word}.isolation-level", "serializable") if one.kind != "insert" else "serializable"
+    level = (
+        properties.get(f"write.{word}.isolation-level", "serializable")
+        if COMMANDS[one.kind] is not Command.INSERT
+        else "serializable"
+    )
     way = Mode(mode or properties.get(f"write.{one.kind}.mode", "copy-on-write"))
     if policy.always_copies or one.kind in ("overwrite", "truncate"):
         way = Mode.COPY_ON_WRITE
@@ -121,7 +126,7 @@ def _new(row: tuple[Any, ...], effect: Effect) -> tuple[Any, ...] | None:
 def target_filter(one: Statement, table: Table, source: tuple[Values, ...]) -> Expression:
     """Which rows a statement may remove or rewrite, as far as metadata can know."""
     match one.kind:
-        case "insert" | "insert select" | "count":
+        case "insert" | "feed" | "insert select" | "count":
             return NEVER
         case "overwrite":
             return all_of(Compare(column, "=", value) for column, value in one.partition)

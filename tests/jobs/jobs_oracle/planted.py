@@ -166,6 +166,17 @@ def by_source(patch: pytest.MonkeyPatch) -> None:
 
 
 @planted
+def matched_twice(patch: pytest.MonkeyPatch) -> None:
+    """A target row may be matched by two source rows."""
+
+    def change(old: Any, self: Any, *given: Any) -> None:
+        old(self, *given)
+        self.ambiguous = False
+
+    around(patch, meaning.Compiled, "__init__", change)
+
+
+@planted
 def static_partition(patch: pytest.MonkeyPatch) -> None:
     """INSERT OVERWRITE of a partition replaces the whole table."""
     patch.setattr(meaning.StatementRun, "_replaced", lambda self, row, added: True)
@@ -258,6 +269,32 @@ def unnamed(patch: pytest.MonkeyPatch) -> None:
 
 
 @planted
+def same_strings(patch: pytest.MonkeyPatch) -> None:
+    """Columns of two names never hold the same string."""
+
+    def change(old: Any, self: Any, key: Any) -> Any:
+        found = old(self, key)
+        own = tuple(
+            f"{key[1]} {value}" if isinstance(value, str) and value not in found.named else value
+            for value in found.values
+        )
+        return found._replace(values=own)
+
+    around(patch, witnesses.Witnesses, "domain", change)
+
+
+@planted
+def null_of_a_source(patch: pytest.MonkeyPatch) -> None:
+    """A source's column that no constant is compared with is never NULL."""
+
+    def change(old: Any, self: Any, key: Any) -> Any:
+        found = old(self, key)
+        return found._replace(read=False) if key[0].startswith("#") and not found.named else found
+
+    around(patch, witnesses.Witnesses, "domain", change)
+
+
+@planted
 def named(patch: pytest.MonkeyPatch) -> None:
     """Of the constants only the smallest is tried."""
     around(patch, witnesses, "of_kind", lambda old, constants, kind: old(constants, kind)[:1])
@@ -303,4 +340,3 @@ def new_hidden(patch: pytest.MonkeyPatch) -> None:
     """A condition that is not known is true of every row."""
     patch.setattr(hidden, "TRUTHS", (True,))
     patch.setattr(classes, "TRUTHS", (True,))
-    patch.setattr(preparing, "TRUTHS", (True,))

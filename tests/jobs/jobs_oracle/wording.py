@@ -43,6 +43,8 @@ def statement_text(one: Statement) -> str:
     match one.kind:
         case "insert":
             return f"insert into {name} values {', '.join(map(_row, one.rows))}"
+        case "feed":
+            return f"insert into {name} select * from feed"
         case "insert select" | "count":
             terms = ", ".join(term if isinstance(term, str) else term.spark() for term in _selected(one))
             return f"insert into {name} select {terms} from {one.source_table} t where {_where(one)}"

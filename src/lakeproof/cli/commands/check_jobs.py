@@ -131,7 +131,7 @@ class _Shown:
     def end(self, verdict: Verdict) -> None:
         """What is left to say."""
         for note in () if self.quiet else verdict.notes:
-            if note.startswith(("the time was up before", "the limit of states was reached before")):
+            if note.startswith(("the time was up before", "the limit of states was reached before", "not every first")):
                 self.say(note)
 
 

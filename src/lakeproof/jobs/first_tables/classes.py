@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import islice, product
 from typing import Any, NamedTuple
 
+from lakeproof.commit.change import Command
 from lakeproof.commit.writing import new_file
 from lakeproof.filters import may_match_partition
 from lakeproof.format import Row, TableShape, Value
@@ -35,15 +36,17 @@ from lakeproof.sql.expressions import (
 from lakeproof.sql.job_statements import JobStatement, nodes_of
 
 Seen = Callable[[Row], Any]
-MOST_ROWS = 4000
+MOST_ROWS = 10_000
+MOST_EFFECTS, FEWEST_ROWS = 400_000, 1000
+"""Rows times runs that are computed at most, if rows are not too few then."""
 DEPTH = 2
-QUICK = 20_000
-"""Rows times runs up to which two steps are looked ahead, else one."""
+QUICK = 60_000
+"""Rows times runs up to which two steps are looked ahead, else one, and then not every kind of row is known."""
 _LOGIC = ("and", "or", "not")
 
 
 class Classes(NamedTuple):
-    """The classes of a table's rows, each with some of its members. `cut`: there were too many rows to try them all."""
+    """The classes of a table's rows, each with some of its members. `cut`: too many rows for all kinds to be known."""
 
     members: tuple[tuple[Row, ...], ...]
     cut: bool = False
@@ -152,6 +155,14 @@ class Watching:
                 self.condition(node.query.where, plain=True)
 
 
+def does_something(run: StatementRun, table: str) -> bool:
+    """Whether a run does to one row of a table what hangs on that row, and on no other."""
+    made = run.of.made
+    if reads_other_rows(made) or (made.command is Command.INSERT):
+        return False
+    return table in (made.table, made.source.table if made.source is not None else "")
+
+
 def _has_subquery(node: Node) -> bool:
     return any(isinstance(one, Subquery) for one in every_node(node))
 
@@ -196,7 +207,7 @@ class Look:
     ) -> None:
         self.table, self.columns = table, columns
         self.seen = list(watching.of.get(table.name, {}).values())
-        self.runs = [run for some in runs for run in some if not reads_other_rows(run.of.made)]
+        self.runs = [run for some in runs for run in some if does_something(run, table.name)]
         self.shape = TableShape(columns.of_table(table.name), (table.fields,))
         filters = [run.plain_targets for run in self.runs if run.of.made.table == table.name]
         self.filters = list(dict.fromkeys(filters)) if table.fields else []
@@ -231,12 +242,13 @@ class Look:
 
 def classes_of(table: JobTable, witnesses: Witnesses, hidden: Sequence[HiddenColumn], look: Look) -> Classes:
     """The classes of a table's rows."""
-    rows = list(islice(_universe(table, witnesses, hidden), MOST_ROWS + 1))
+    most = max(FEWEST_ROWS, min(MOST_ROWS, MOST_EFFECTS // (1 + len(look.runs))))
+    rows = list(islice(_universe(table, witnesses, hidden), most + 1))
     depth = DEPTH if len(rows) * len(look.runs) < QUICK else 1
     found: dict[int, list[Row]] = {}
-    for row in rows[:MOST_ROWS]:
+    for row in rows[:most]:
         found.setdefault(look.of(row, depth), []).append(row)
-    return Classes(tuple(tuple(members) for members in found.values()), len(rows) > MOST_ROWS)
+    return Classes(tuple(tuple(members) for members in found.values()), len(rows) > most or depth < DEPTH)
 
 
 def different_runs(
@@ -244,11 +256,14 @@ def different_runs(
 ) -> list[StatementRun]:
     """The runs of a statement that do not all do the same to every row."""
     found: dict[object, StatementRun] = {}
+    if len(runs) < 2:
+        return list(runs)
     for run in runs:
         if reads_other_rows(run.of.made):
             return list(runs)
         table = run.of.made.table
-        does = tuple(looks[table].after(run, members[0], 1) for members in classes[table].members)
+        rows = classes[table].members if does_something(run, table) else ()
+        does = tuple(looks[table].after(run, members[0], 1) for members in rows)
         found.setdefault((does, _empty(run, looks[table])), run)
     return list(found.values())
 

@@ -5,29 +5,41 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
 from typing import Any
 
 from lakeproof.filters import applied
 from lakeproof.format import PartitionField
 from lakeproof.jobs.first_tables.gaps import fresh
-from lakeproof.sql.kinds import base, converted
+from lakeproof.sql.kinds import base, converted, scale
 
 MOST_SHIFTS = 2
 """How often a statement that adds a number to a column may run before it is read."""
 
 
 def of_kind(constants: Iterable[Any], kind: str) -> list[Any]:
-    """The constants as values of a kind; a number between two whole ones becomes both."""
+    """The constants as values of a kind; a number between two that the kind has becomes both."""
     found: dict[Any, None] = {}
     for value in constants:
         made = converted(value, kind)
         if made is not None:
             found[made] = None
-        elif base(kind) == "int" and not isinstance(value, str | bool | date):
-            found |= dict.fromkeys((math.floor(value), math.ceil(value)))
+        elif base(kind) in ("int", "decimal") and not isinstance(value, str | bool | date):
+            found |= dict.fromkeys(_neighbours(value, kind))
         elif base(kind) == "date" and isinstance(value, datetime):
             found |= dict.fromkeys((value.date(), value.date() + timedelta(days=1)))
     return sorted(found)
+
+
+def _neighbours(value: Any, kind: str) -> list[Any]:
+    """The numbers of a kind right below and above another number."""
+    if base(kind) == "int":
+        return [math.floor(value), math.ceil(value)]
+    step = Decimal(1).scaleb(-scale(kind))
+    try:
+        return [Decimal(str(value)).quantize(step, rounding=way) for way in (ROUND_FLOOR, ROUND_CEILING)]
+    except InvalidOperation:  # more digits than any decimal has
+        return []
 
 
 def shifted(values: list[Any], shifts: Iterable[Any], kind: str) -> list[Any]:

@@ -147,25 +147,26 @@ class Witnesses:
     def domain(self, key: Key) -> Domain:
         """The values of a column."""
         group, kind = self.group(key), self.kinds.get(key, "string")
+        name = self.find(key)[1]  # of the group, so that columns that are compared have equal values
         named = of_kind(group.constants, kind)
         if kind == "boolean":
             values = sorted((True, False), key=named.__contains__)  # one that nobody writes first
             return Domain(tuple(values), group.read or len(named) > 1, frozenset((True, False)))
         if kind in ("other", "free", "null"):
-            return Domain(tuple(fresh("string", 2, name=key[1])), False, frozenset())
+            return Domain(tuple(fresh("string", 2, name=name)), group.read, frozenset())
         marks = [*named, *shifted(named, group.shifts, kind)]
         marks = [*marks, *partition_edges(marks, group.partitions, kind)]
         unnamed = 2 if group.paired else 1
         if not group.read:
             apart = self._before(key)
-            return Domain(tuple(fresh(kind, apart + 2, name=key[1], taken=named)[apart:]), False, frozenset(named))
+            return Domain(tuple(fresh(kind, apart + 2, name=name, taken=named)[apart:]), False, frozenset(named))
         if group.partitions and not group.asked:
-            values = of_partitions([*named, *fresh(kind, 40, name=key[1], taken=named)], group.partitions)
+            values = of_partitions([*named, *fresh(kind, 40, name=name, taken=named)], group.partitions)
             return Domain(tuple(values), True, frozenset(named))
         if group.ordered or any(p.transform != "identity" for p in group.partitions):
             values = with_gaps(dict.fromkeys(marks), kind, each=unnamed)
         else:
-            values = [*dict.fromkeys(marks), *fresh(kind, unnamed, name=key[1], taken=marks)]
+            values = [*dict.fromkeys(marks), *fresh(kind, unnamed, name=name, taken=marks)]
         twins = _twins(values, marks) if _interchangeable(group) else ()
         values = [*values, *same_buckets(values, group.partitions, kind)]
         ordered = [*named, *(value for value in values if value not in named)]
