@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from lakeproof.cli.output import run_guarded
 from lakeproof.cli.prompt import kept_history
 from lakeproof.errors import CommitUnknown, InvalidInput, LakeproofError, hide_secrets, remember_secrets
 from lakeproof.iceberg.failures import swapping, translate_errors
+from lakeproof.iceberg.reading.manifest_cache import default_folder
 from lakeproof.iceberg.tables.catalogs import open_catalog
 
 HIDDEN = "s3cr3t"
@@ -190,3 +192,58 @@ def test_a_folder_that_somebody_else_may_have_made_is_not_used(tmp_path: Path, m
     shared.symlink_to(tmp_path / "theirs")
     assert shared not in list(private_folders.private_folders())
     assert stat.S_IMODE(new.stat().st_mode) == 0o700
+
+
+def test_the_users_cache_is_made_for_this_user_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "new" / "cache"))
+    folder = private_folders.private_cache()
+    assert folder == tmp_path / "new" / "cache" / "lakeproof"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    folder.chmod(0o775)  # what older versions left where a group is a user's own
+    assert private_folders.private_cache() == folder
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o755
+
+
+def _of_another(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    real = os.getuid()
+    monkeypatch.setattr("os.getuid", lambda: real + 1)
+
+
+def _for_all(_monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    folder.mkdir()
+    folder.chmod(0o777)
+
+
+def _below_one_for_all(_monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    folder.parent.chmod(0o777)
+
+
+def _a_link_to_one_for_all(_monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    theirs = folder.parent / "theirs"
+    theirs.mkdir()
+    theirs.chmod(0o777)
+    folder.symlink_to(theirs)
+
+
+def _a_file(_monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    folder.touch()
+
+
+@pytest.mark.parametrize("planted", [_of_another, _for_all, _below_one_for_all, _a_link_to_one_for_all, _a_file])
+def test_a_cache_that_somebody_else_could_write_to_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planted: Callable[[pytest.MonkeyPatch, Path], None]
+) -> None:
+    """Compiled code and start scripts lie there, and decoded manifests: what stands in them is believed."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("LAKEPROOF_CACHE", raising=False)
+    planted(monkeypatch, tmp_path / "lakeproof")
+    assert private_folders.private_cache() is None
+    assert default_folder() is None
+    folders = private_folders.private_folders()
+    assert tmp_path / "lakeproof" not in [next(folders), *folders]
+
+
+def test_one_below_a_folder_that_keeps_entries_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o1777)  # as a temporary folder is
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert private_folders.private_cache() == tmp_path / "lakeproof"
