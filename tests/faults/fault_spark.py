@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 from random import Random
 from typing import Any, NamedTuple
 
-from fault_commands import ACCOUNTS, JOURNAL, LEDGER, MERGED, OVERWRITTEN, merge_key
+from fault_commands import ACCOUNTS, JOURNAL, LAST_DIGIT, LEDGER, MERGED, OVERWRITTEN, STEP, merge_key
 from fault_writers import REAL_TIME_NS, Post, Teller, how_it_ended, wrong_accounts
 from planted_faults import planted
 
@@ -23,12 +23,12 @@ class Statements:
     """Draws statements, each with what the log says of it."""
 
     def __init__(self, chance: Random, first: int, ask: Callable[[str], list[Any]]) -> None:
-        self.chance, self.next, self.ask = chance, first, ask
+        self.chance, self.next, self.ask = chance, first + LAST_DIGIT, ask
 
     def chosen(self) -> tuple[str, dict[str, Any]] | None:
         """A statement; `None`: it would need a row, and there is none."""
         kind = self.chance.choices(list(KINDS), list(KINDS.values()))[0]
-        self.next += 1
+        self.next += STEP
         made: Made | None = getattr(self, f"_{kind}")(self.next)
         return made if made is None else (made[0], {"n": self.next, "kind": kind, "by": "spark", **made[1]})
 

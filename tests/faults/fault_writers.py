@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
 from multiprocessing.connection import Connection
+from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
@@ -95,9 +97,15 @@ def how_it_ended(run: Callable[[], Any]) -> dict[str, Any]:
     except LakeproofError as error:
         return {"how": "refused", "error": f"{type(error).__name__}: {error}"}
     except Exception as error:
-        return {"how": "raw", "error": repr(error)}
+        return {"how": "raw", "error": f"{error!r} {where(error)}"}
     snapshot = getattr(done, "snapshot_id", None)
     return {"how": "ok" if snapshot is not None else "nothing", "snapshot": snapshot}
+
+
+def where(error: Exception) -> str:
+    """The lines of the package that an error came through, the last first."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "lakeproof" in frame.filename]
+    return " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames[::-1][:12])
 
 
 def opened(uri: str, warehouse: str, stop: Any) -> Catalog | None:
