@@ -106,6 +106,8 @@ def test_the_command_line_prints_none(uri: str, tmp_path: Path) -> None:
         ("Authorization: Bearer s3cr3ts3cr3t", "Authorization: Bearer …"),
         ("hdfs://nn:8020/wh/p=a%40b/f.parquet", "hdfs://nn:8020/wh/p=a%40b/f.parquet"),
         ("file:///wh/t/data/ts=00%3A00%3A00/a@b.parquet", "file:///wh/t/data/ts=00%3A00%3A00/a@b.parquet"),
+        ("file:///wh/t/data/token=ETH/a.parquet", "file:///wh/t/data/token=ETH/a.parquet"),
+        ("data/day=1/api_key=7/a.parquet is gone", "data/day=1/api_key=7/a.parquet is gone"),
         ("there is no column key; there is code, pass, key", "there is no column key; there is code, pass, key"),
         ("postgresql://bob@host/db", "postgresql://bob@host/db"),
         ("s3://bucket/a@b/c:d", "s3://bucket/a@b/c:d"),

@@ -20,7 +20,7 @@ _INSIDE_ANOTHER = re.compile(r"(%3A(?://|%2F%2F)[^\s:/@?#'\"%]*)%3A[^\s'\"]*?%40
 _USER_OF_WEB = re.compile(r"(https?://)[^\s/@?#'\"]+@", re.IGNORECASE)  # of a web address it may be a token
 _IN_QUERY = re.compile(r"([?&;#])([\w.%+-]+?)(=|%3D)([^\s&;'\"#]*)", re.IGNORECASE)
 _OF_QUERY = re.compile(r"[?&;#]([\w.%+-]+?)(?:=|%3D)([^&;#]*)", re.IGNORECASE)  # of a URI that stands alone
-_IN_WORDS = re.compile(rf"\b({_NAME}=)(?!=)(?:'[^']*'|\"[^\"]*\"|[^\s'\"&;,)]+)", re.IGNORECASE)
+_IN_WORDS = re.compile(rf"(?<![\w./-])({_NAME}=)(?!=)(?:'[^']*'|\"[^\"]*\"|[^\s'\"&;,)]+)", re.IGNORECASE)
 _CONNECTION = re.compile(rf"\b{_NAME}=('[^']*'|[^\s'\"&;]+)", re.IGNORECASE)
 _SAID = re.compile(r"\b(passw(?:or)?d: +)\S+", re.IGNORECASE)
 _QUOTED = re.compile(rf"""((['"]){_NAME}\2\s*[:=]\s*)(['"]).*?(?<!\\)\3""", re.IGNORECASE)

@@ -18,6 +18,8 @@ from pyiceberg.typedef import Record
 from version_three_tables import deletion_vector_file, version_three
 
 from lakeproof.audit import Audit, audit
+from lakeproof.audit.findings import find
+from lakeproof.cli.audit_page import audit_page
 from lakeproof.cli.main import main
 from lakeproof.commit import POLICIES, Command, Mode, TableChange
 from lakeproof.errors import InvalidInput
@@ -469,3 +471,14 @@ def test_a_cycle_of_parents_ends_in_every_command(lake: Lakehouse) -> None:
     table.metadata.snapshots[0] = oldest.model_copy(update={"parent_snapshot_id": newest.snapshot_id})
     assert len(list(line_from(newest, table.metadata))) == 4
     assert unseen_snapshots(table, scan_snapshot=None, head_snapshot=newest.snapshot_id).missing == newest.snapshot_id
+
+
+def test_no_page_and_no_document_shows_the_key_in_a_warehouse_s_address(lake: Lakehouse) -> None:
+    table = good(lake)
+    path = "s3://AKIA:s3cr3t@bucket/t/data/token=7/a.parquet"
+    finding = find("missing_file", f"{path} is gone", files=[path])
+    found = looked_at(table)._replace(findings=(finding,))
+    for text in (audit_page(found), json.dumps(found.to_json()), str(found.to_arrow().to_pylist())):
+        assert "s3cr3t" not in text
+        assert "token=7/a.parquet" in text
+    assert found.findings[0].files == (path,)  # a repair needs it as it is
