@@ -19,6 +19,7 @@ from version_three_tables import deletion_vector_file, version_three
 
 from lakeproof.audit import Audit, audit
 from lakeproof.audit.findings import find
+from lakeproof.audit.kinds import KINDS
 from lakeproof.cli.audit_page import audit_page
 from lakeproof.cli.main import main
 from lakeproof.commit import POLICIES, Command, Mode, TableChange
@@ -149,6 +150,18 @@ def test_the_policy_that_let_it_through_finds_nothing(lake: Lakehouse) -> None:
     table, _ = undeleted(lake)
     assert kinds(looked_at(table, "iceberg-spark")) == []
     assert kinds(looked_at(table, "iceberg-spark-fixed")) == ["undelete"]
+
+
+def test_a_commit_that_another_policy_refuses_is_told_though_it_lost_nothing(lake: Lakehouse) -> None:
+    table = insert(lake.create(), people(1, 2, 3))
+    read, file = head(table), first_file(table)
+    table = row_level(table, Command.UPDATE, [0], people(1, name="new"), file=file, read=read, policy="iceberg-spark")
+    table = row_level(table, Command.DELETE, [2], [], file=file, read=read, policy="iceberg-spark")
+    (found,) = looked_at(table, "iceberg-spark-fixed").findings
+    assert (found.kind, found.check, found.snapshots) == ("refused_commit", "no_new_delete_files", (head(table),))
+    assert found.severity == "may_become_wrong"
+    assert "run" in found.advice
+    assert kinds(looked_at(table)) == []  # row by row nobody was in the way
 
 
 def test_two_updates_of_one_row_are_a_lost_update(lake: Lakehouse) -> None:
@@ -482,3 +495,9 @@ def test_no_page_and_no_document_shows_the_key_in_a_warehouse_s_address(lake: La
         assert "s3cr3t" not in text
         assert "token=7/a.parquet" in text
     assert found.findings[0].files == (path,)  # a repair needs it as it is
+
+
+def test_every_kind_of_finding_is_planted_somewhere() -> None:
+    texts = "".join(path.read_text() for path in Path(__file__).parent.glob("*.py"))
+    assert [kind for kind in KINDS if f'"{kind}"' not in texts] == []
+    assert len(KINDS) >= 60

@@ -25,7 +25,7 @@ from lakeproof.iceberg.reading.avro import read_header
 
 MUTATIONS = int(os.environ.get("LAKEPROOF_MUTATIONS", "300"))
 SEED = int(os.environ.get("LAKEPROOF_MUTATION_SEED", "20"))
-PARTS = 4
+PARTS = 4 if MUTATIONS > 1000 else 1  # each is a process of its own, and makes its tables
 HERE = Path(__file__).parent
 
 
@@ -56,7 +56,9 @@ def mutated(seed: int, first: int, last: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_mutation_ends_in_anything_but_an_answer_or_a_sentence(part: int) -> None:
     each = MUTATIONS // PARTS
-    assert mutated(SEED, part * each, (part + 1) * each) == []
+    found = mutated(SEED, part * each, (part + 1) * each)
+    print(f"{each} mutations of seed {SEED} from {part * each} on: {len(found)} fell")
+    assert found == []
 
 
 def suffixes(tables: Tables) -> set[str]:

@@ -21,7 +21,7 @@ from planted_faults import PLANTED
 
 MINUTES = float(os.environ.get("LAKEPROOF_FAULT_MINUTES", "0"))
 SEED = int(os.environ.get("LAKEPROOF_FAULT_SEED", "20"))
-SECONDS = MINUTES * 60 or 20
+SECONDS = MINUTES * 60 or 12
 TRIES = 4
 FEW = ("blind swap", "done and refused", "unchecked")
 """Planted errors of `make test`; the others are planted in `make check-all`."""

@@ -32,8 +32,8 @@ class Finding(NamedTuple):
 
     def told(self) -> Finding:
         """The finding as it may be printed: a warehouse's address may hold a key."""
-        shown = {name: hide_secrets(getattr(self, name)) for name in ("because", "advice", "note")}
-        return self._replace(**shown, files=tuple(map(hide_secrets, self.files)))
+        because, advice, note = map(hide_secrets, (self.because, self.advice, self.note))
+        return self._replace(because=because, advice=advice, note=note, files=tuple(map(hide_secrets, self.files)))
 
 
 def find(
