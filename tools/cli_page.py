@@ -29,7 +29,7 @@ INTRODUCTION = """\
 | 0 | done; holds; agrees; nothing found |
 | 1 | violated; an anomaly; a difference; findings; a commit was refused |
 | 2 | bad input: one sentence, where, and a hint |
-| 3 | unknown: a limit cut the search, or nobody knows whether a commit happened |
+| 3 | unknown: a cut search, an unknown commit, a catalog that does not answer, a [defect](errors.md) of ours |
 | 130 | stopped by Ctrl-C (a search gives its verdict so far instead) |
 """
 
