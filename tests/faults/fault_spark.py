@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from fault_commands import ACCOUNTS, JOURNAL, LAST_DIGIT, LEDGER, MERGED, OVERWRITTEN, STEP, merge_key
-from fault_writers import REAL_TIME_NS, Post, Teller, how_it_ended, wrong_accounts
+from fault_writers import PATIENT_S, REAL_TIME_NS, Post, Teller, how_it_ended, waits_for_catalog, wrong_accounts
 from planted_faults import planted
 
 from lakeproof.errors import LakeproofError
@@ -105,7 +105,10 @@ def run_spark(post: Post, pipe: Connection, stop: Any, _oldest_ms: Any) -> None:
                 continue
             text, told = chosen
             tell(e="begin", real_ms=REAL_TIME_NS() // 1_000_000, **told)
-            tell(e="end", n=told["n"], **how_it_ended(lambda: _done(lake, text)))  # noqa: B023
+            ended = how_it_ended(lambda: _done(lake, text))  # noqa: B023
+            tell(e="end", n=told["n"], **ended)
+            if ended["how"] == "refused" and waits_for_catalog(post, ended):
+                time.sleep(chance.uniform(*PATIENT_S))
         lake.spark.stop()
 
 
