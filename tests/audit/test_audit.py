@@ -501,3 +501,13 @@ def test_every_kind_of_finding_is_planted_somewhere() -> None:
     texts = "".join(path.read_text() for path in Path(__file__).parent.glob("*.py"))
     assert [kind for kind in KINDS if f'"{kind}"' not in texts] == []
     assert len(KINDS) >= 60
+
+
+@pytest.mark.parametrize("total", ["²", "٣", "", "-1", "1e3", "9" * 400])
+def test_a_total_that_is_no_number_is_told(lake: Lakehouse, total: str) -> None:
+    table = good(lake)
+    path = path_of(table.metadata_location)
+    text = json.loads(path.read_text())
+    text["snapshots"][-1]["summary"]["total-records"] = total
+    path.write_text(json.dumps(text))
+    assert main(["audit", "t", "--catalog", lake.uri, "--warehouse", lake.warehouse]) in (0, 1)

@@ -89,7 +89,7 @@ def run_spark(post: Post, pipe: Connection, stop: Any, _oldest_ms: Any) -> None:
                 time.sleep(0.2)
         if lake is None:
             return
-        made = Statements(chance, post.first, lambda text: list(lake.sql(text).collect()))
+        made = Statements(chance, post.first, lambda text: lake.collect(lake.sql(text)))
         tell(e="jump", by=0)
         while not stop.is_set():
             try:
@@ -124,7 +124,7 @@ def _done(lake: Any, text: str) -> Acknowledged:
 
 
 def _look(lake: Any, tell: Teller) -> None:
-    rows = [tuple(row) for row in lake.sql("select id, p, v from t where p = 0").collect()]
+    rows = [tuple(row) for row in lake.collect(lake.sql("select id, p, v from t where p = 0"))]
     if wrong := wrong_accounts(rows, "Spark"):
         tell(e="fault", kind="wrong sum", what=wrong)
     tell(e="read", snapshot=0)
