@@ -96,6 +96,23 @@ def test_a_manifest_of_another_length_is_damaged_though_it_decodes(tables: Table
     tables.restore()
 
 
+@pytest.mark.parametrize("number", [0, 2, 3, 100, 101, 102, 103, 104, 134])
+def test_a_manifest_whose_schema_lost_a_field_is_damaged(tables: Tables, number: int) -> None:
+    """One flipped bit makes another field id of it, and everything else decodes."""
+    path = next(each for each in tables.named if each.name.endswith("-m0.avro"))
+    tables.restore()
+    sound, said = tables.sound[path], f'"field-id": {number},'.encode()
+    said = said if said in sound else f'"field-id": {number}}}'.encode()
+    assert said in sound
+    path.write_bytes(sound.replace(said, said.replace(str(number).encode(), b"9" * len(str(number)))))
+    forget()
+    for asked in SELECT_AND_AUDIT:
+        answer, wrong = answered(asked, tables, path)
+        assert wrong == ""
+        assert answer is None or "unreadable_manifest" in answer
+    tables.restore()
+
+
 @pytest.mark.parametrize("size", [b"\x01", b"\x0d", b"\xff\xff\xff\x0f"], ids=["-1", "-7", "beyond the end"])
 def test_a_header_that_leads_back_ends(size: bytes) -> None:
     """Read as it says, a size below zero went round in circles for hours."""

@@ -20,7 +20,6 @@ from lakeproof.iceberg.reading.planning import plan as planned
 from lakeproof.iceberg.tables.catalogs import DEFAULT_URI, DEFAULT_WAREHOUSE, open_catalog
 from lakeproof.iceberg.tables.metadata_views import view
 from lakeproof.spark.arguments import (
-    refused,
     require_connection,
     require_known,
     require_parameters,
@@ -79,10 +78,6 @@ def connect(
     """
     warehouse = fspath(warehouse) if isinstance(warehouse, PathLike) else warehouse
     require_connection(catalog, warehouse, properties)
-    if spark is not None and not hasattr(spark, "_jsparkSession"):
-        raise refused(
-            "spark", "a session of Spark's that runs in this process", spark, "leave it out, or pass a classic one"
-        )
     opened = open_catalog(catalog, warehouse, **properties)
     session = spark or SparkSession.getActiveSession() or build_session(warehouse)
     gateway = Gateway(made_ready(session))

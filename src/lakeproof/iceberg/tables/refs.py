@@ -17,8 +17,8 @@ from lakeproof.iceberg.committing.retrying import change_metadata, commit_update
 from lakeproof.iceberg.tables.branches import CommitRef, at_ref, at_snapshot, line_from
 from lakeproof.iceberg.tables.tables import find_table, joined_name, name_parts
 
-LONGEST_ID = 20
-"""Digits of a snapshot's id."""
+LONGEST_ID, MOST_SHOWN = 20, 200
+"""Digits of a snapshot's id; characters of a name that is not there."""
 
 
 def create_branch(table: Table, name: str, snapshot_id: int | None = None, **retention: int) -> Table:
@@ -109,7 +109,9 @@ def snapshot_of_version(table: Table, version: str | int) -> Snapshot:
     if found is None:
         known = ", ".join(sorted(table.metadata.refs)) or "none"
         raise InvalidInput(
-            f"there is no snapshot, branch or tag `{version}`", place=_place(table), hint=f"branches and tags: {known}"
+            f"there is no snapshot, branch or tag `{str(version)[:MOST_SHOWN]}`",
+            place=_place(table),
+            hint=f"branches and tags: {known}",
         )
     return found
 
