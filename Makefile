@@ -51,6 +51,8 @@ soak: install ## the oracles, the simulation and the kills with large numbers; h
 	LAKEPROOF_LINEAGE_TURNS=200 LAKEPROOF_LINEAGE_SEEDS=20 $(BIN)/python -m pytest -q tests/peers/test_row_lineage_beside.py
 	LAKEPROOF_MUTATIONS=10000 LAKEPROOF_MUTATION_SEED=$$(date +%s) LAKEPROOF_TEXTS=1000000 LAKEPROOF_TEXTS_SEED=$$(date +%s) \
 	  $(BIN)/python -m pytest -q -n 2 --dist load tests/damaged -m "not spark"
+	LAKEPROOF_STOPS=300 $(BIN)/python -m pytest -q tests/audit/test_stopped.py
+	LAKEPROOF_CHECKPOINTS=5000 LAKEPROOF_CHECKPOINTS_SEED=$$(date +%s) $(BIN)/python -m pytest -q tests/search_on_spark/test_damaged_checkpoints.py
 	LAKEPROOF_SPARK_TEXTS=10000 LAKEPROOF_TEXTS_SEED=$$(date +%s) $(BIN)/python -m pytest -q tests/damaged -m spark
 	LAKEPROOF_FAULT_MINUTES=60 LAKEPROOF_FAULT_SEED=$$(date +%s) $(BIN)/python -m pytest -q -s tests/faults -m peer
 

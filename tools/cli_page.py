@@ -29,7 +29,7 @@ INTRODUCTION = """\
 | 0 | done; holds; agrees; nothing found |
 | 1 | violated; an anomaly; a difference; findings; a commit was refused |
 | 2 | bad input: one sentence, where, and a hint |
-| 3 | unknown: a limit cut the search, nobody knows whether a commit happened, or the catalog does not answer |
+| 3 | unknown: a search was cut, a commit may or may not be there, no answer of the catalog, a [defect](errors.md) |
 | 130 | stopped by Ctrl-C (a search gives its verdict so far instead) |
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ def connect(spark: Any = None, catalog: str | None = None, warehouse: str | None
     return lake.connect(spark, **{name: value for name, value in given.items() if value is not None}, **properties)
 
 
-def check(model: str, policy: str | None = None, **parameters: object) -> Verdict:
+def check(model: str | PathLike[str], policy: str | None = None, **parameters: object) -> Verdict:
     """Explore every interleaving of a model: `check("iceberg", policy="iceberg-spark", preset="undelete")`."""
-    from lakeproof.cli.commands.check import verdict_on  # the checker is not needed by those who only run SQL
+    from lakeproof.cli.commands.check import verdict_on, word_of  # the checker is not needed by those who only run SQL
 
-    return verdict_on(model, policy, {name.replace("_", "-"): str(value) for name, value in parameters.items()})
+    return verdict_on(model, policy, {name.replace("_", "-"): word_of(value) for name, value in parameters.items()})

@@ -15,9 +15,36 @@ def cache_home() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lakeproof"
 
 
+def private_cache() -> Path | None:
+    """The user's cache folder, made if need be; `None`: it cannot be made, or somebody else could write to it.
+
+    The home may be another user's (`sudo` keeps it), and `XDG_CACHE_HOME` may name a place that all share.
+    """
+    folder = cache_home()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+        if found.st_uid != os.getuid() or found.st_mode & stat.S_IWOTH or not _keeps_its_entries(folder.parent):
+            return None
+        if found.st_mode & stat.S_IWGRP:
+            folder.chmod(stat.S_IMODE(found.st_mode) & ~stat.S_IWGRP)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def _keeps_its_entries(folder: Path) -> bool:
+    """Whether nobody else can put another entry in the place of ours."""
+    found = folder.stat()
+    of_others = not found.st_mode & stat.S_ISVTX and found.st_mode & stat.S_IWOTH
+    return found.st_uid in (os.getuid(), 0) and not of_others
+
+
 def private_folders() -> Iterator[Path]:
-    """The folders to try in turn: the user's cache; one below the temporary folder, if it is ours; a new one."""
-    yield cache_home()
+    """The folders to try in turn: the user's cache and one below the temporary folder, if they are ours; a new one."""
+    cache = private_cache()
+    if cache is not None:
+        yield cache
     shared = Path(tempfile.gettempdir()) / f"lakeproof-{os.getuid()}"
     if _is_ours(shared):
         yield shared

@@ -18,6 +18,9 @@ from pyiceberg.typedef import Record
 from version_three_tables import deletion_vector_file, version_three
 
 from lakeproof.audit import Audit, audit
+from lakeproof.audit.findings import find
+from lakeproof.audit.kinds import KINDS
+from lakeproof.cli.audit_page import audit_page
 from lakeproof.cli.main import main
 from lakeproof.commit import POLICIES, Command, Mode, TableChange
 from lakeproof.errors import InvalidInput
@@ -147,6 +150,18 @@ def test_the_policy_that_let_it_through_finds_nothing(lake: Lakehouse) -> None:
     table, _ = undeleted(lake)
     assert kinds(looked_at(table, "iceberg-spark")) == []
     assert kinds(looked_at(table, "iceberg-spark-fixed")) == ["undelete"]
+
+
+def test_a_commit_that_another_policy_refuses_is_told_though_it_lost_nothing(lake: Lakehouse) -> None:
+    table = insert(lake.create(), people(1, 2, 3))
+    read, file = head(table), first_file(table)
+    table = row_level(table, Command.UPDATE, [0], people(1, name="new"), file=file, read=read, policy="iceberg-spark")
+    table = row_level(table, Command.DELETE, [2], [], file=file, read=read, policy="iceberg-spark")
+    (found,) = looked_at(table, "iceberg-spark-fixed").findings
+    assert (found.kind, found.check, found.snapshots) == ("refused_commit", "no_new_delete_files", (head(table),))
+    assert found.severity == "may_become_wrong"
+    assert "run" in found.advice
+    assert kinds(looked_at(table)) == []  # row by row nobody was in the way
 
 
 def test_two_updates_of_one_row_are_a_lost_update(lake: Lakehouse) -> None:
@@ -469,3 +484,30 @@ def test_a_cycle_of_parents_ends_in_every_command(lake: Lakehouse) -> None:
     table.metadata.snapshots[0] = oldest.model_copy(update={"parent_snapshot_id": newest.snapshot_id})
     assert len(list(line_from(newest, table.metadata))) == 4
     assert unseen_snapshots(table, scan_snapshot=None, head_snapshot=newest.snapshot_id).missing == newest.snapshot_id
+
+
+def test_no_page_and_no_document_shows_the_key_in_a_warehouse_s_address(lake: Lakehouse) -> None:
+    table = good(lake)
+    path = "s3://AKIA:s3cr3t@bucket/t/data/token=7/a.parquet"
+    finding = find("missing_file", f"{path} is gone", files=[path])
+    found = looked_at(table)._replace(findings=(finding,))
+    for text in (audit_page(found), json.dumps(found.to_json()), str(found.to_arrow().to_pylist())):
+        assert "s3cr3t" not in text
+        assert "token=7/a.parquet" in text
+    assert found.findings[0].files == (path,)  # a repair needs it as it is
+
+
+def test_every_kind_of_finding_is_planted_somewhere() -> None:
+    texts = "".join(path.read_text() for path in Path(__file__).parent.glob("*.py"))
+    assert [kind for kind in KINDS if f'"{kind}"' not in texts] == []
+    assert len(KINDS) >= 60
+
+
+@pytest.mark.parametrize("total", ["²", "٣", "", "-1", "1e3", "9" * 400])
+def test_a_total_that_is_no_number_is_told(lake: Lakehouse, total: str) -> None:
+    table = good(lake)
+    path = path_of(table.metadata_location)
+    text = json.loads(path.read_text())
+    text["snapshots"][-1]["summary"]["total-records"] = total
+    path.write_text(json.dumps(text))
+    assert main(["audit", "t", "--catalog", lake.uri, "--warehouse", lake.warehouse]) in (0, 1)

@@ -220,6 +220,19 @@ def test_a_plan_is_refused_once_the_table_was_changed(lake: Lakehouse) -> None:
     assert files_below(lake.warehouse) == before
 
 
+def test_a_delete_file_stays_where_the_head_has_moved(lake: Lakehouse) -> None:
+    """Back at an older snapshot it may name a live file again: without it, deleted rows would be there."""
+    table = a_delete_file_that_points_nowhere(good(lake))
+    raw, plan = open_by_name(lake.catalog, "t"), planned(lake)
+    assert plan.dangling
+    table.manage_snapshots().rollback_to_snapshot(table.metadata.snapshots[-2].snapshot_id).commit()
+    before, location = files_below(lake.warehouse), open_by_name(lake.catalog, "t").location
+    with pytest.raises(CommitConflict, match="changed since the plan"):
+        apply_plan(raw, plan)
+    assert open_by_name(lake.catalog, "t").location == location
+    assert files_below(lake.warehouse) == before
+
+
 @pytest.mark.parametrize("moment", ["before_commit", "after_commit"])
 def test_an_answer_that_is_lost_is_looked_for(lake: Lakehouse, moment: str) -> None:
     """The connection is cut once: before the swap the repair is tried again, after it it is found."""

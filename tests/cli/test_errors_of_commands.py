@@ -51,8 +51,10 @@ def test_what_nobody_foresaw_is_a_sentence_that_asks_for_a_report(
     told = json.loads(capsys.readouterr().out)["error"]
     assert told["message"].startswith("Lakeproof failed in a way that nobody foresaw: KeyError")
     monkeypatch.setenv(TRACEBACK, "1")
-    with pytest.raises(KeyError):
-        raising(KeyError("x"))
+    assert raising(KeyError("x")) == 3
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["error"] == told
+    assert "in run\n    raise error\nKeyError: 'x'" in shown.err
 
 
 @pytest.mark.parametrize(

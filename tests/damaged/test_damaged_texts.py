@@ -11,6 +11,8 @@ import pytest
 from broken_texts import FILES, Corpus, Reader, fallen, falls
 
 from lakeproof.errors import InvalidInput, LakeproofError
+from lakeproof.jobs.reading import read_jobs
+from lakeproof.jobs.text import taken_apart
 
 TEXTS = int(os.environ.get("LAKEPROOF_TEXTS", "10000"))
 SEED = int(os.environ.get("LAKEPROOF_TEXTS_SEED", "20"))
@@ -57,6 +59,14 @@ def test_the_judge_sees(raised: Exception, told: str) -> None:
     assert found is not None
     assert told in found.what
     assert fallen(Reader("statement", "fine", lambda _: None), "select 1") is None
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_what_is_quoted_of_a_text_breaks_no_line(quote: str) -> None:
+    text = f"create table t (a {quote}x\ny{quote}) using iceberg;\n-- job: one\ndelete from t where a = 1;\n"
+    with pytest.raises(InvalidInput, match="expected a type") as caught:
+        read_jobs(taken_apart(text, name="jobs.sql"))
+    assert "\n" not in caught.value.message
 
 
 def test_a_sentence_is_no_fall() -> None:

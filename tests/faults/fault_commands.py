@@ -42,6 +42,8 @@ ACCOUNTS, START = tuple(range(1, 9)), 1000
 LEDGER, JOURNAL, MERGED, OVERWRITTEN = 1, (2, 3, 4), 5, (6, 7)
 NUMBERS_OF_ONE = 1_000_000
 """A writer's numbers begin at a multiple of this; ids of inserted rows are ten times a number and a digit."""
+STEP, LAST_DIGIT = 10, 5
+"""From number to number, and how each ends: the id of a transfer's line is its number, and no inserted row has that."""
 MERGE_KEYS = 100
 FAST = {
     "commit.retry.min-wait-ms": "5",
@@ -140,12 +142,12 @@ class Maker:
     """Draws the commands of one writer."""
 
     def __init__(self, chance: Random, first: int, oldest_ms: Callable[[], int]) -> None:
-        self.chance, self.next, self.oldest_ms = chance, first, oldest_ms
+        self.chance, self.next, self.oldest_ms = chance, first + LAST_DIGIT, oldest_ms
 
     def chosen(self, kinds: dict[str, int], catalog: Catalog) -> Chosen | None:
         """A command of one of these kinds; `None`: it would need a row, and there is none."""
         kind = self.chance.choices(list(kinds), list(kinds.values()))[0]
-        self.next += 1
+        self.next += STEP
         made = getattr(self, f"_{kind}")(self.next, catalog)
         if made is None:
             return None

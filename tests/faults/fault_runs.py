@@ -66,6 +66,7 @@ class Plan(NamedTuple):
     kinds: dict[str, int] = WRITES
     upkeep: dict[str, int] = UPKEEP
     pace_s: tuple[float, float] = (0.3, 1.5)
+    calm_s: tuple[float, float] = (1.0, 5.0)
     grace_s: float = 15.0
     least: int = 0
     only: tuple[str, ...] = ()
@@ -132,7 +133,7 @@ class Run:
         self.posts: list[Post_] = []
         self.disturbed: Counter[str] = Counter()
         self.started = 0
-        self.healed = threading.Event()
+        self.over = threading.Event()
         self.catalog_is_free = threading.Lock()
 
     # ---- processes
@@ -189,12 +190,15 @@ class Run:
             does = servers.get(what, self._fill_disk)
             if not self.catalog_is_free.acquire(blocking=False):
                 return
-            threading.Thread(target=self._for_a_while, args=(does, seconds), daemon=True).start()
+            calm = self.chance.uniform(*self.plan.calm_s)
+            threading.Thread(target=self._for_a_while, args=(does, seconds, calm), daemon=True).start()
         self.disturbed[what] += 1
 
-    def _for_a_while(self, does: Callable[[float], None], seconds: float) -> None:
+    def _for_a_while(self, does: Callable[[float], None], seconds: float, calm: float) -> None:
+        """Then comes some calm: while the catalog does not answer, nothing is committed that could be lost."""
         try:
             does(seconds)
+            self.over.wait(calm)
         finally:
             self.catalog_is_free.release()
 
@@ -243,6 +247,7 @@ class Run:
             self._age()
             self.disturb()
         self._until(self.plan.least, SLOWEST_START_S)
+        self.over.set()
         with self.catalog_is_free:
             self.world.heal()
         self.stop.set()
@@ -344,4 +349,4 @@ def planted_plan(name: str, seed: int, seconds: float) -> Plan:
     kinds = {kind: n for kind, n in plan.kinds.items() if kind in WRITES}
     only = ("restarts", "cuts", "cuts of slow requests") if plan.catalog == "rest" else ()
     made = Plan(plan.catalog, seconds, seed, 4, 0, planted=name, kinds=kinds, upkeep=upkeep, grace_s=3.0, least=60)
-    return made._replace(only=only, pace_s=(0.1, 0.6))
+    return made._replace(only=only, pace_s=(0.1, 0.6), calm_s=(0.0, 0.0))

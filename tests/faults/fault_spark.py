@@ -9,8 +9,8 @@ from multiprocessing.connection import Connection
 from random import Random
 from typing import Any, NamedTuple
 
-from fault_commands import ACCOUNTS, JOURNAL, LEDGER, MERGED, OVERWRITTEN, merge_key
-from fault_writers import REAL_TIME_NS, Post, Teller, how_it_ended, wrong_accounts
+from fault_commands import ACCOUNTS, JOURNAL, LAST_DIGIT, LEDGER, MERGED, OVERWRITTEN, STEP, merge_key
+from fault_writers import PATIENT_S, REAL_TIME_NS, Post, Teller, how_it_ended, waits_for_catalog, wrong_accounts
 from planted_faults import planted
 
 from lakeproof.errors import LakeproofError
@@ -23,12 +23,12 @@ class Statements:
     """Draws statements, each with what the log says of it."""
 
     def __init__(self, chance: Random, first: int, ask: Callable[[str], list[Any]]) -> None:
-        self.chance, self.next, self.ask = chance, first, ask
+        self.chance, self.next, self.ask = chance, first + LAST_DIGIT, ask
 
     def chosen(self) -> tuple[str, dict[str, Any]] | None:
         """A statement; `None`: it would need a row, and there is none."""
         kind = self.chance.choices(list(KINDS), list(KINDS.values()))[0]
-        self.next += 1
+        self.next += STEP
         made: Made | None = getattr(self, f"_{kind}")(self.next)
         return made if made is None else (made[0], {"n": self.next, "kind": kind, "by": "spark", **made[1]})
 
@@ -89,7 +89,7 @@ def run_spark(post: Post, pipe: Connection, stop: Any, _oldest_ms: Any) -> None:
                 time.sleep(0.2)
         if lake is None:
             return
-        made = Statements(chance, post.first, lambda text: list(lake.sql(text).collect()))
+        made = Statements(chance, post.first, lambda text: lake.collect(lake.sql(text)))
         tell(e="jump", by=0)
         while not stop.is_set():
             try:
@@ -105,7 +105,10 @@ def run_spark(post: Post, pipe: Connection, stop: Any, _oldest_ms: Any) -> None:
                 continue
             text, told = chosen
             tell(e="begin", real_ms=REAL_TIME_NS() // 1_000_000, **told)
-            tell(e="end", n=told["n"], **how_it_ended(lambda: _done(lake, text)))  # noqa: B023
+            ended = how_it_ended(lambda: _done(lake, text))  # noqa: B023
+            tell(e="end", n=told["n"], **ended)
+            if ended["how"] == "refused" and waits_for_catalog(post, ended):
+                time.sleep(chance.uniform(*PATIENT_S))
         lake.spark.stop()
 
 
@@ -121,7 +124,7 @@ def _done(lake: Any, text: str) -> Acknowledged:
 
 
 def _look(lake: Any, tell: Teller) -> None:
-    rows = [tuple(row) for row in lake.sql("select id, p, v from t where p = 0").collect()]
+    rows = [tuple(row) for row in lake.collect(lake.sql("select id, p, v from t where p = 0"))]
     if wrong := wrong_accounts(rows, "Spark"):
         tell(e="fault", kind="wrong sum", what=wrong)
     tell(e="read", snapshot=0)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
 from multiprocessing.connection import Connection
+from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
@@ -27,6 +29,7 @@ from lakeproof.iceberg.tables.catalogs import open_catalog
 from lakeproof.iceberg.tables.tables import load_table
 
 REAL_TIME, REAL_TIME_NS = time.time, time.time_ns
+IMPATIENT_S, PATIENT_S = (0.05, 0.3), (0.4, 1.2)
 JUMPS_S = (0, 0, 0.5, -0.5, 90, -90, 3600, -3600, 86_400)
 
 
@@ -95,9 +98,20 @@ def how_it_ended(run: Callable[[], Any]) -> dict[str, Any]:
     except LakeproofError as error:
         return {"how": "refused", "error": f"{type(error).__name__}: {error}"}
     except Exception as error:
-        return {"how": "raw", "error": repr(error)}
+        return {"how": "raw", "error": f"{error!r} {where(error)}"}
     snapshot = getattr(done, "snapshot_id", None)
     return {"how": "ok" if snapshot is not None else "nothing", "snapshot": snapshot}
+
+
+def where(error: Exception) -> str:
+    """The lines of the package that an error came through, the last first."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "lakeproof" in frame.filename]
+    return " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames[::-1][:12])
+
+
+def waits_for_catalog(post: Post, ended: dict[str, Any]) -> bool:
+    """Whether to ask a while later; a planted error has only seconds to show."""
+    return not post.planted and str(ended["error"]).startswith("Unavailable")
 
 
 def opened(uri: str, warehouse: str, stop: Any) -> Catalog | None:
@@ -134,8 +148,8 @@ def write(post: Post, pipe: Connection, stop: Any, oldest_ms: Any) -> None:
             command = chosen.command
             ended = how_it_ended(lambda: command.run(catalog, TABLE))  # noqa: B023
             tell(e="end", n=command.number, **ended)
-            if ended["how"] == "refused":
-                time.sleep(chance.uniform(0.05, 0.3))  # as whoever runs it again would
+            if ended["how"] == "refused":  # as whoever runs it again would
+                time.sleep(chance.uniform(*(PATIENT_S if waits_for_catalog(post, ended) else IMPATIENT_S)))
 
 
 def read(post: Post, pipe: Connection, stop: Any, _oldest_ms: Any) -> None:

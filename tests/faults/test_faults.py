@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
+from random import Random
 from typing import Any
 
 import pytest
+from fault_commands import ACCOUNTS, NUMBERS_OF_ONE, Maker
 from fault_history import NEVER, Record, Told
 from fault_judge import Layout, Row, Table, judged
 from fault_runs import LAYOUT, Figures, Plan, planted_plan, run
@@ -18,7 +21,7 @@ from planted_faults import PLANTED
 
 MINUTES = float(os.environ.get("LAKEPROOF_FAULT_MINUTES", "0"))
 SEED = int(os.environ.get("LAKEPROOF_FAULT_SEED", "20"))
-SECONDS = MINUTES * 60 or 20
+SECONDS = MINUTES * 60 or 12
 TRIES = 4
 FEW = ("blind swap", "done and refused", "unchecked")
 """Planted errors of `make test`; the others are planted in `make check-all`."""
@@ -130,6 +133,19 @@ BOTH = ((10, 2, 1), (11, 2, 1))
 )
 def test_the_judge_sees(records: list[Record], rows: tuple[Row, ...], kinds: list[str]) -> None:
     assert found(records, rows) == kinds
+
+
+def test_no_id_is_given_twice() -> None:
+    """With the tenth process a transfer's line had the id that a row of the first process had."""
+    ids = Counter[int]()
+    for process in range(1, 130):
+        maker = Maker(Random(process), process * NUMBERS_OF_ONE, lambda: 0)
+        for _ in range(60):
+            chosen = maker.chosen({"insert": 1, "transfer": 1, "overwrite": 1}, catalog=None)  # type: ignore[arg-type]
+            assert chosen is not None
+            ids.update(chosen.told.get("ids", [chosen.told["n"]]))
+    assert set(ids.values()) == {1}
+    assert min(ids) > max(ACCOUNTS)
 
 
 def test_a_snapshot_that_cannot_be_read_and_one_with_another_sum_are_seen() -> None:

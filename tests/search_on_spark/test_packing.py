@@ -6,6 +6,7 @@ import enum
 import os
 import pickle
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -100,6 +101,52 @@ def test_what_would_run_something_is_refused(tmp_path: Path, made: Callable[[str
     with pytest.raises(InvalidInput, match="not a class that only holds fields"):
         unpack(packed)
     assert not target.exists()
+
+
+class Switch:
+    """Its pickle names a class and then sets what belongs to it."""
+
+    def __init__(self, kind: type, **changed: Any) -> None:
+        self.kind, self.changed = kind, changed
+
+    def written(self, protocol: int) -> bytes:
+        name = f"c{self.kind.__module__}\n{self.kind.__qualname__}\n".encode()
+        state = pickle.dumps((None, self.changed), protocol)
+        return bytes([0x80, protocol]) + name + state[2 if protocol > 1 else 0 : -1] + b"b."
+
+
+@pytest.mark.parametrize("kind", [Pair, Fields, Colour, Counter, Counts])
+def test_a_class_cannot_be_changed(kind: type) -> None:
+    packed = Switch(kind, planted="here").written(2)
+    pickle.loads(packed)  # a plain reader lets it happen
+    assert kind.planted == "here"  # type: ignore[attr-defined]
+    del kind.planted  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="would change a class"):
+        unpack(packed)
+    assert not hasattr(kind, "planted")
+
+
+def test_no_class_can_be_made_or_got() -> None:
+    made = Calls(enum.Enum, "Made", ("A", "B"))
+    with pytest.raises(InvalidInput, match="only holds fields"):
+        unpack(pickle.dumps(made, 5))
+    with pytest.raises(ValueError, match="too many values"):
+        unpack(pickle.dumps(Calls(Colour, "Made", ("A", "B")), 5))
+    assert not isinstance(unpack(pickle.dumps(Pair, 5)), type)
+
+
+@pytest.mark.parametrize("value", [Path("x"), Calls(len), Pair(1, Colour), len, Pair(int), object()])
+def test_what_could_not_be_read_is_not_written(value: Any) -> None:
+    with pytest.raises(InvalidInput, match="only holds fields"):
+        pack(value)
+
+
+def test_only_modules_that_values_come_from_are_imported() -> None:
+    packed = b"clakeproof.cli.commands.explore\nNothing\n."
+    before = set(sys.modules)
+    with pytest.raises(InvalidInput, match="only holds fields"):
+        unpack(packed)
+    assert "lakeproof.cli.commands.explore" not in set(sys.modules) - before
 
 
 def test_a_constructor_of_its_own_is_not_called(tmp_path: Path) -> None:

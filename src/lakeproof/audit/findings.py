@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lakeproof.audit.kinds import KINDS, MAY, ROWS
+from lakeproof.errors import hide_secrets
 
 MOST_NAMED = 20
 """Files that one finding names."""
@@ -26,7 +27,13 @@ class Finding(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """The finding as `lakeproof audit --json` prints it."""
-        return {**self._asdict(), "snapshots": list(self.snapshots), "files": list(self.files)}
+        shown = self.told()
+        return {**shown._asdict(), "snapshots": list(shown.snapshots), "files": list(shown.files)}
+
+    def told(self) -> Finding:
+        """The finding as it may be printed: a warehouse's address may hold a key."""
+        because, advice, note = map(hide_secrets, (self.because, self.advice, self.note))
+        return self._replace(because=because, advice=advice, note=note, files=tuple(map(hide_secrets, self.files)))
 
 
 def find(

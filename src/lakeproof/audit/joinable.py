@@ -7,12 +7,17 @@ from typing import Any
 from lakeproof.audit.audit import audit
 from lakeproof.audit.deep import Depth, Mapper
 from lakeproof.commit.policy_text import named_policy
+from lakeproof.spark.arguments import refused, require_text
 from lakeproof.spark.lake import Lake
 from lakeproof.spark.statements.names import qualified
 
 
 def findings(lake: Lake, name: str, policy: str = "lakeproof", *, deep: bool = False, checksums: bool = False) -> Any:
     """The findings on a managed table as a DataFrame, one row each; files are looked into by Spark's workers."""
+    if not isinstance(lake, Lake):
+        raise refused("lake", "what `lakeproof.connect` gives", lake)
+    require_text("a table's name", name, "findings(lake, 'people')")
+    require_text("policy", policy, "policy='iceberg-spark'")
     table = lake.engine.load(qualified(lake.engine, name))
     depth = Depth(deep, checksums)
     found = audit(table, named_policy(policy), name=name, depth=depth, run=on_workers(lake))

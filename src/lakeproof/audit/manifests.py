@@ -75,7 +75,7 @@ def _itself(here: ListedLine) -> Iterator[Finding]:
         really = "deletes" if holds_deletes else said
         yield here.wrong("manifest_content", f"its list says {content}, the manifest {said}, its entries {really}")
     spec = header.get("partition-spec-id", str(line.spec_id))
-    if spec.isdigit() and int(spec) != line.spec_id:
+    if spec.isdecimal() and int(spec) != line.spec_id:
         yield here.wrong("manifest_spec", f"its list says partition spec {line.spec_id}, the manifest {spec}")
 
 

@@ -126,7 +126,7 @@ def _scan(
 ) -> tuple[int, str]:
     """The index of the snapshot that the commit read, and a note where that is an assumption."""
     written = summary.get("lakeproof.read-snapshot-id", "")
-    if written.isdigit() and int(written) in places:
+    if written.isdecimal() and int(written) in places:
         return places[int(written)], ""
     newest = index - 1
     for file, rows in positions_of(snapshot):

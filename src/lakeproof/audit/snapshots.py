@@ -61,7 +61,7 @@ def _said(words: object, key: str) -> int | None:
     """A number of a summary; `None`: it is not said, or is none."""
     summary = words.get("summary") if isinstance(words, dict) else None
     text = str((summary or {}).get(key, ""))
-    return int(text) if text.isdigit() else None
+    return int(text) if text.isdecimal() else None
 
 
 def _header(held: Held) -> Iterator[Finding]:
@@ -77,7 +77,7 @@ def _header(held: Held) -> Iterator[Finding]:
         text = f"snapshot {held.id} names parent {parent}, its manifest list was written on {on}"
         yield find("wrong_parent", text, snapshots=[held.id], files=[path])
     number, said = header.get("sequence-number", ""), words.get("sequence-number")
-    if number.isdigit() and said is not None and int(number) != int(said):
+    if number.isdecimal() and said is not None and int(number) != int(said):
         text = f"snapshot {held.id} has sequence number {said}, its manifest list says {number}"
         yield find("sequence_numbers", text, snapshots=[held.id], files=[path])
 
@@ -86,7 +86,7 @@ def _lost_parents(holdings: Holdings) -> Iterator[Finding]:
     """A snapshot that says it has no parent, though it was written on one that is still there."""
     for held in holdings.held:
         on = held.list.header.get("parent-snapshot-id", "null")
-        if held.words.get("parent-snapshot-id") is None and on.isdigit() and int(on) in holdings.parents:
+        if held.words.get("parent-snapshot-id") is None and on.isdecimal() and int(on) in holdings.parents:
             text = f"snapshot {held.id} names no parent, its manifest list was written on {on}"
             yield find("wrong_parent", text, snapshots=[held.id], files=[list_of(held.words)])
 

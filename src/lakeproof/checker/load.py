@@ -48,6 +48,8 @@ def _module(path: Path) -> ModuleType:
         raise InvalidInput(f"the model cannot be read: {error.strerror}", place=str(path)) from None
     except SyntaxError as error:
         raise InvalidInput(f"the model is not Python: {error.msg}", place=f"{path}:{error.lineno}") from None
+    except (ValueError, RecursionError, MemoryError) as error:  # no UTF-8, a zero byte, a thousand parentheses
+        raise InvalidInput(f"the model is not Python: {error or 'it is nested too deeply'}", place=str(path)) from None
     module = ModuleType(f"lakeproof_model_{path.stem}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # dataclasses look their module up

@@ -58,6 +58,7 @@ def audit_page(audits: Audit | Sequence[Audit]) -> str:
     title = f"Audit of {escape(found[0].table)}" if len(found) == 1 else f"Audit of {len(found)} tables"
     count = sum(len(each.findings) for each in found)
     summary = _summary(found[0]) if len(found) == 1 else f"{counted(count, 'finding') if count else 'No findings'}."
+    found = [each._replace(findings=tuple(one.told() for one in each.findings)) for each in found]
     body = "".join(_table_part(each, named=len(found) > 1) for each in found)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -13,22 +13,19 @@ def read_policy(word: str) -> Policy:
     """A policy by name, or from a file."""
     if not word.endswith(".toml"):
         return named_policy(word)
-    try:
-        return policy_from_text(Path(word).read_text(encoding="utf-8"), place=word)
-    except OSError as error:
-        raise InvalidInput(f"The policy file cannot be read: {error.strerror}", place=word) from None
-    except UnicodeDecodeError:
-        raise InvalidInput("The policy file is not text in UTF-8", place=word) from None
+    return policy_from_text(read_text(word, "policy file"), place=word)
 
 
-def read_text(path: str) -> str:
+def read_text(path: str, what: str = "file") -> str:
     """The text of a file that was named."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError as error:
-        raise InvalidInput(f"The file cannot be read: {error.strerror}", place=path) from None
+        raise InvalidInput(f"The {what} cannot be read: {error.strerror}", place=path) from None
     except UnicodeDecodeError:
-        raise InvalidInput("The file is not text in UTF-8", place=path) from None
+        raise InvalidInput(f"The {what} is not text in UTF-8", place=path) from None
+    except ValueError as error:  # a name that no file can have
+        raise InvalidInput(f"The {what} cannot be read: {error}", place=repr(path)) from None
 
 
 def write_text(path: str, text: str) -> None:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import NamedTuple, NoReturn
 
 from lakeproof import __version__
-from lakeproof.cli.output import print_error, run_guarded
+from lakeproof.cli.output import print_error, run_guarded, say_stopped
 from lakeproof.errors import InvalidInput
 
 
@@ -78,6 +78,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         return _run(arguments)
+    except KeyboardInterrupt:  # while modules are loaded
+        return say_stopped()
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in OF_EXTRAS:

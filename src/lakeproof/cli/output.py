@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -20,9 +21,11 @@ from lakeproof.errors import (
     PlacedError,
     Unavailable,
     disk_is_full,
+    hide_secrets,
 )
 
 DONE, DIFFERS, BAD_INPUT, UNKNOWN = 0, 1, 2, 3
+STOPPED = 130  # by Ctrl-C, as shells say it
 TRACEBACK = "LAKEPROOF_TRACEBACK"
 EXIT = {"holds": DONE, "violated": DIFFERS, "unknown": UNKNOWN}
 """The exit code of a verdict."""
@@ -50,8 +53,7 @@ def run_guarded(run: Callable[[], int], *, as_json: bool) -> int:
     except LakeproofError as error:
         return print_error(error, as_json=as_json)
     except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        return 130
+        return say_stopped()
     except BrokenPipeError:
         sys.stderr.close()
         return DONE
@@ -59,11 +61,17 @@ def run_guarded(run: Callable[[], int], *, as_json: bool) -> int:
         return print_error(_of_the_system(error), as_json=as_json)
     except Exception as error:
         if os.environ.get(TRACEBACK):
-            raise
-        return print_error(_defect(error), as_json=as_json)
+            print(hide_secrets(traceback.format_exc()), end="", file=sys.stderr)
+        return print_error(defect(error), as_json=as_json)
 
 
-def _defect(error: Exception) -> Defect:
+def say_stopped() -> int:
+    """The user stopped the command."""
+    print("stopped", file=sys.stderr)
+    return STOPPED
+
+
+def defect(error: Exception) -> Defect:
     """What nobody foresaw, as a sentence; where it was raised is in the traceback that may be asked for."""
     said = " ".join(str(error).split())[:300]
     return Defect(

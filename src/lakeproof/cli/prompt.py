@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from lakeproof.errors import LakeproofError
+from lakeproof.cli.output import defect
+from lakeproof.errors import LakeproofError, hide_secrets
 from lakeproof.iceberg.tables.tables import list_namespaces, list_tables
 from lakeproof.spark.lake import Lake
 from lakeproof.spark.statements.results import Result, cancellable, run_for_result
@@ -83,6 +85,8 @@ def answer_input(lake: Lake, text: str, console: Console) -> None:
             console.print(f"{_told(result)}, {time.monotonic() - started:.1f} s", style="dim")
     except LakeproofError as error:
         console.print(f"{type(error).__name__}: {error}", style="red", markup=False, highlight=False)
+    except Exception as error:  # nobody loses a session, with its views and settings, over a mistake of ours
+        console.print(f"Defect: {defect(error)}", style="red", markup=False, highlight=False)
 
 
 def _told(result: Result) -> str:
@@ -174,12 +178,24 @@ def new_session(lake: Lake, history: History, **more: Any) -> PromptSession[str]
     )
 
 
+class KeptHistory(FileHistory):
+    """What was typed, for this user alone, without passwords and tokens."""
+
+    def store_string(self, string: str) -> None:
+        """Keep what was typed."""
+        super().store_string(hide_secrets(string))
+
+
 def kept_history() -> History:
     """What was typed before, kept in the user's state folder where that can be written."""
-    folder = Path(os.environ.get("XDG_STATE_HOME", Path.home() / ".local" / "state"), "lakeproof")
+    folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state", "lakeproof")
+    file = folder / "sql-history"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return FileHistory(str(folder / "sql-history"))
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.touch(mode=0o600)
+        if file.lstat().st_uid == os.getuid() and not file.is_symlink():
+            file.chmod(0o600)  # older versions left it for all to read
+        return KeptHistory(str(file))
     except OSError:
         return InMemoryHistory()
 
@@ -193,8 +209,11 @@ class NameCompleter(Completer):
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
         """What the word before the cursor may become."""
         word = document.get_word_before_cursor()
-        tables = self._tables()
-        columns = [column for table in tables if table in document.text for column in self.lake.table(table).columns]
+        tables: list[str] = []
+        columns: list[str] = []
+        with suppress(Exception):  # while the catalog does not answer, there are the keywords
+            tables = self._tables()
+            columns = [name for table in tables if table in document.text for name in self.lake.table(table).columns]
         for found in dict.fromkeys([*tables, *columns, *KEYWORDS]):
             if found.lower().startswith(word.lower()):
                 yield Completion(found, start_position=-len(word))

@@ -11,6 +11,9 @@ from lakeproof.errors import InvalidInput
 NAMES = ("jack", "sarah", "john", "mary", "paul", "lucy", "adam", "ruth")
 """What keys are called when only their number is given."""
 
+MOST_DIGITS, MOST_SHOWN = 6, 60
+"""Of a number; characters of a wrong value that are shown."""
+
 
 class Parameter(NamedTuple):
     """One `--set name=value`: the kind of its values, its default, and what it says."""
@@ -54,10 +57,10 @@ class Parameters(NamedTuple):
 
 def count(name: str, value: str, least: int = 0) -> int:
     """A number from `least` on."""
-    if not value.isdecimal() or int(value) < least:
+    if not value.isdecimal() or len(value) > MOST_DIGITS or int(value) < least:
         raise InvalidInput(
-            f"{name} takes a number from {least} on, not {value!r}",
-            place=f"--set {name}={value}",
+            f"{name} takes a number from {least} on, not {value[:MOST_SHOWN]!r}",
+            place=f"--set {name}={value[:MOST_SHOWN]}",
             hint=f"for example {name}={max(least, 2)}",
         )
     return int(value)

@@ -83,7 +83,7 @@ def api_call(verb: str, text: str, place: str) -> ApiCall:
         raise InvalidInput(f"`{twice[0]}` is said twice", place=place, hint="write all its words after one")
     checks = tuple(one_of(word, ALL_CHECKS, "a check", place=place) for word in _words(given.get("checks", "")))
     start = given.get("from", "")
-    if start and not start.isdigit():
+    if start and not start.isdecimal():
         raise InvalidInput("`from` needs the number of a snapshot; 0 is the empty table", place=place)
     return ApiCall(
         verb,

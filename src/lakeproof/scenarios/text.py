@@ -280,7 +280,7 @@ def _step(actor: str, rest: str, number: int, place: str) -> ScenarioStep:
         return ScenarioStep(number, actor, verb, "", None, _outcome(tail, place) if tail else None)
     if verb in _WITHOUT_ANSWER and tail:
         raise InvalidInput(f"`{verb}` has no answer, so nothing may follow it", place=place)
-    if verb in _WITH_TEXT and (not tail or (verb == "expire" and not tail.isdigit())):
+    if verb in _WITH_TEXT and (not tail or (verb == "expire" and not tail.isdecimal())):
         raise InvalidInput(f"`{verb}` needs {_WITH_TEXT[verb]}", place=place)
     if verb in SQL_VERBS:
         return ScenarioStep(number, actor, verb, tail)

@@ -14,10 +14,11 @@ from lakeproof.checker.readable import Counts, Exploration, Successors
 from lakeproof.checker.tables import State
 from lakeproof.checker.verdicts.conclusion import Searched
 from lakeproof.checker.verdicts.ledger import Ledger, PropertyHit
-from lakeproof.search_on_spark.folder import Folder, LevelDone
+from lakeproof.search_on_spark.folder import Folder, Found, LevelDone
 from lakeproof.search_on_spark.jobs import CutShort, JobFailed, TaskRunner
 from lakeproof.search_on_spark.looking_back import cycles, none_goes_round, predecessors
 from lakeproof.search_on_spark.partition import Partition, SearchPlan, World
+from lakeproof.search_on_spark.sound import damaged
 from lakeproof.search_on_spark.stable_hash import SteadyTables
 from lakeproof.search_on_spark.task import Answer, Source, Work, answer_task, prepare
 
@@ -33,6 +34,7 @@ class SparkSearch:
         self.tables = SteadyTables(model, private="private" in plan.reductions, values="values" in plan.reductions)
         self.successors = Successors(self.tables, symmetric="processes" in plan.reductions)
         self.ledger = Ledger(self.tables)
+        self.claimed = frozenset(claim.name for claim in self.ledger.claims)
         self.states = self.transitions = self.terminals = self.ahead = 0
         self.depth = -1
         self.counts = Counts()
@@ -128,8 +130,14 @@ class SparkSearch:
                 getattr(self.counts, name).update(getattr(one.counts, name))
             self.memory_mb[one.worker] = max(self.memory_mb.get(one.worker, 0.0), one.memory_mb)
             for name, found in one.found.items():
+                self.refuse_unknown(name, found, one)
                 move = None if found.move is None else self.tables.moves(found.move)
                 self.ledger.note((name,), found.depth, self.numbered((found.shared, found.owns)), move, found.by)
+
+    def refuse_unknown(self, name: str, found: Found, one: LevelDone) -> None:
+        """A folder that says of this model what cannot be said of it is damaged."""
+        if name not in self.claimed or len(found.owns) != len(self.tables.kinds) or found.by > len(found.owns):
+            raise damaged(self.folder.part(one.level, one.part), f"it says something else of {name!r}")
 
     def numbered(self, world: World) -> State:
         """A state in the driver's numbers."""

@@ -17,7 +17,9 @@ import pyarrow.parquet as pq
 
 from lakeproof.checker.fast.jit import I64
 from lakeproof.checker.tables import Interner, Tables
+from lakeproof.search_on_spark.folder import done_in
 from lakeproof.search_on_spark.packing import pack, unpack
+from lakeproof.search_on_spark.sound import checksum_of, reading
 
 VALUES = "values.parquet"
 GROUP = 1 << 20  # states that are held decoded at a time
@@ -88,20 +90,36 @@ class StatesReader:
 
     def __init__(self, folder: Path, packed: Packed) -> None:
         self.folder, self.packed = folder, packed
-        values = pq.read_table(folder / VALUES)
-        sorts = values["sort"].to_numpy()
-        blobs = values["value"].to_pylist()
-        begins = np.searchsorted(sorts, range(len(packed.interners) + 1)).tolist()
-        self.values = [blobs[begin:end] for begin, end in pairwise(begins)]
-        self.numbers = [np.full(len(one), -1, np.int64) for one in self.values]  # file's -> table's
+        self.sums = done_in(folder).files
+        self.values: list[list[bytes]] = []
+        self.numbers: list[I64] = []  # file's -> table's
 
     def read(self, name: str) -> Iterator[I64]:
-        """The states of a file, as groups of columns."""
-        with pq.ParquetFile(self.folder / name) as file:
+        """The states of a file, as groups of columns; none if no such file was written."""
+        if name not in self.sums:
+            return
+        with reading(self.folder / VALUES):
+            if not self.values:
+                self._read_values()
+        with reading(self.folder / name), pq.ParquetFile(self._sound(name)) as file:
             for batch in file.iter_batches(GROUP):
                 columns = [column.to_numpy() for column in batch.columns]
                 pairs = zip(self.packed.sorts, columns, strict=True)
                 yield np.array([self._known(sort, column) for sort, column in pairs])
+
+    def _sound(self, name: str) -> Path:
+        """The file, if it is as it was written."""
+        if self.sums.get(name) != checksum_of(self.folder / name):
+            raise ValueError("its checksum is wrong")
+        return self.folder / name
+
+    def _read_values(self) -> None:
+        values = pq.read_table(self._sound(VALUES))
+        sorts = values["sort"].to_numpy()
+        blobs = values["value"].to_pylist()
+        begins = np.searchsorted(sorts, range(len(self.packed.interners) + 1)).tolist()
+        self.values = [blobs[begin:end] for begin, end in pairwise(begins)]
+        self.numbers = [np.full(len(one), -1, np.int64) for one in self.values]
 
     def _known(self, sort: int, column: I64) -> I64:
         numbers = self.numbers[sort]

@@ -4,7 +4,7 @@
     level-00007/part-002/             level 7 of partition 2; the folder appears all at once when its task is done
         states.parquet values.parquet the states that are new there: a visited run, never changed again
         to-000.parquet                successors that belong to partition 0 (gone when level 8 is done)
-        done.packed                   its counts and findings
+        done.packed                   its counts and findings, and the checksums of the other files
     level-00007/turn-<run>-002        a link to the number of the task that took partition 2
 
 A task that runs twice finds its folder there, or comes too late to put its own in place: both say the same.
@@ -23,9 +23,10 @@ from typing import Any, NamedTuple
 
 from lakeproof.checker.readable import Counts
 from lakeproof.errors import InvalidInput
-from lakeproof.search_on_spark.packing import pack, unpack
+from lakeproof.search_on_spark.packing import pack, unpack, with_checksum, without_checksum
+from lakeproof.search_on_spark.sound import are_counts, checksum_of, damaged, is_count, reading, signed, wrong_in_header
 
-FORMAT = 1
+FORMAT = 2
 HEADER, DONE, STATES = "search.json", "done.packed", "states.parquet"
 
 
@@ -50,6 +51,9 @@ class LevelDone(NamedTuple):
     found: dict[str, Found]
     worker: str
     memory_mb: float
+    level: int
+    part: int
+    files: dict[str, int]  # the checksum of each file beside
 
 
 class Folder:
@@ -66,14 +70,21 @@ class Folder:
             return None
         except (OSError, ValueError) as error:
             raise InvalidInput(f"The checkpoint cannot be read: {error}", place=str(self.path / HEADER)) from None
-        return header if isinstance(header, dict) else {}
+        except RecursionError:
+            raise damaged(self.path / HEADER, "it is nested too deeply") from None
+        if not isinstance(header, dict):
+            return {}
+        wrong = wrong_in_header(header) if header.get("format") == FORMAT else ""
+        if wrong:
+            raise damaged(self.path / HEADER, wrong)
+        return header
 
     def begin(self, header: dict[str, Any]) -> None:
         """Say what the folder is a search of."""
         self.must_be_free()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            _put(self.path / HEADER, json.dumps(header, indent=1).encode())
+            _put(self.path / HEADER, json.dumps(signed(header), indent=1).encode())
         except OSError as error:
             reason = error.strerror or str(error)
             raise InvalidInput(f"The checkpoint cannot be written: {reason}", place=str(self.path)) from None
@@ -111,14 +122,12 @@ class Folder:
         """What came of a level; `None`: a partition of it is not done."""
         found: list[LevelDone] = []
         for part in range(parts):
-            try:
-                found.append(unpack((self.part(level, part) / DONE).read_bytes()))
-            except FileNotFoundError:
+            if not self.is_done(level, part):
                 return None
-            except Exception as error:  # damaged bytes may raise anything
-                place = str(self.part(level, part) / DONE)
-                hint = "name a new folder"
-                raise InvalidInput(f"The checkpoint is damaged: {error}", place=place, hint=hint) from None
+            done = done_in(self.part(level, part))
+            if (done.level, done.part) != (level, part):
+                raise damaged(self.part(level, part), "it was another folder")
+            found.append(done)
         return found
 
     def new_part(self, level: int, part: int) -> Path:
@@ -129,11 +138,15 @@ class Folder:
 
     def put(self, written: Path, level: int, part: int, done: LevelDone) -> None:
         """Put what was written in place, unless somebody else was first: they wrote the same."""
-        _put(written / DONE, pack(done))
+        done = done._replace(files={file.name: checksum_of(file) for file in sorted(written.iterdir())})
+        _put(written / DONE, with_checksum(pack(done)))
         try:
             written.rename(self.part(level, part))
         except OSError:
-            if not self.is_done(level, part):
+            there = self.part(level, part)
+            if there.exists() and not self.is_done(level, part):  # a folder appears with all that is in it
+                raise damaged(there / DONE, "it is missing") from None
+            if not there.exists():
                 raise
             shutil.rmtree(written, ignore_errors=True)
 
@@ -168,6 +181,43 @@ class Folder:
         if level > 0:
             for item in self.level(level - 1).glob("part-*/to-*.parquet"):
                 item.unlink(missing_ok=True)
+
+
+def done_in(folder: Path) -> LevelDone:
+    """What came of the level of a partition that lies here."""
+    with reading(folder / DONE):
+        found = unpack(without_checksum((folder / DONE).read_bytes()))
+        if not _is_level_done(found):
+            raise ValueError("it does not say what came of a level")
+        assert isinstance(found, LevelDone)
+        return found
+
+
+def _is_level_done(value: object) -> bool:
+    if type(value) is not LevelDone or not isinstance(value.found, dict) or not isinstance(value.files, dict):
+        return False
+    numbers = (value.states, value.ahead, value.transitions, value.terminals, value.level, value.part)
+    counts = value.counts if isinstance(value.counts, Counts) else None
+    return (
+        all(map(is_count, (*numbers, *value.files.values())))
+        and counts is not None
+        and all(map(are_counts, (counts.enabled, counts.taken, counts.marks)))
+        and isinstance(value.worker, str)
+        and isinstance(value.memory_mb, float | int)
+        and all(isinstance(name, str) and _is_found(one) for name, one in value.found.items())
+    )
+
+
+def _is_found(value: object) -> bool:
+    if type(value) is not Found or not (is_count(value.depth) and is_count(value.by) and isinstance(value.owns, tuple)):
+        return False
+    hash((value.shared, value.owns))
+    move = value.move
+    return move is None or (
+        isinstance(move, tuple)
+        and len(move) == len(("steps", "marks"))
+        and all(isinstance(names, tuple) and all(isinstance(name, str) for name in names) for names in move)
+    )
 
 
 def _put(path: Path, content: bytes) -> None:

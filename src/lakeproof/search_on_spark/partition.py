@@ -99,6 +99,9 @@ class Partition:
             found={name: self.told(at) for name, at in self.judge.ledger.found.items() if name not in known},
             worker=worker_name(),
             memory_mb=peak_memory_mb(),
+            level=level,
+            part=self.number,
+            files={},
         )
         self.folder.put(folder, level, self.number, done)
 
@@ -110,12 +113,7 @@ class Partition:
             return states if self.owners(states)[0] == self.number else NOTHING
         senders = [self.folder.part(level - 1, part) for part in range(self.plan.parts) if part != self.number]
         name = f"to-{self.number:03d}.parquet"
-        sent = [
-            group
-            for sender in senders
-            if (sender / name).exists()
-            for group in StatesReader(sender, self.packed).read(name)
-        ]
+        sent = [group for sender in senders for group in StatesReader(sender, self.packed).read(name)]
         arrived = self.numbered(sent)
         states, self.ahead = unite_states([self.ahead, arrived]), NOTHING
         return states[: self.unvisited(states)].copy()
@@ -241,7 +239,7 @@ class Partition:
     def written(self, level: int) -> list[I64]:
         """The states of one level as they were written."""
         folder = self.folder.part(level, self.number)
-        return list(StatesReader(folder, self.packed).read(STATES)) if (folder / STATES).exists() else []
+        return list(StatesReader(folder, self.packed).read(STATES))
 
     def write(self, folder: Path, states: U64, away: U64) -> None:
         """Write the new states, and what belongs to others."""

@@ -58,11 +58,11 @@ _parts: OrderedDict[int, Partition] = OrderedDict()  # of the search that this w
 
 def prepare(plan: SearchPlan, source: Source, task: int) -> Answer:
     """See whether this worker can take part, and compile what it needs."""
-    header = Folder(plan.folder).header()
-    if header is None or header.get("search") != plan.search:
-        hint = "--checkpoint DIR must name a folder that the driver and all workers share"
-        return Answer(task, error=InvalidInput("A worker does not see the folder of the search", hint=hint))
     try:
+        header = Folder(plan.folder).header()
+        if header is None or header.get("search") != plan.search:
+            hint = "--checkpoint DIR must name a folder that the driver and all workers share"
+            raise InvalidInput("A worker does not see the folder of the search", hint=hint)
         with blaming(plan.model):
             source()
     except LakeproofError as error:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from os import PathLike, fspath
 from typing import Any, NamedTuple
 
 import pyspark
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource
 
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import ALWAYS
@@ -20,12 +19,21 @@ from lakeproof.iceberg.reading.planning import ScanPlan
 from lakeproof.iceberg.reading.planning import plan as planned
 from lakeproof.iceberg.tables.catalogs import DEFAULT_URI, DEFAULT_WAREHOUSE, open_catalog
 from lakeproof.iceberg.tables.metadata_views import view
+from lakeproof.spark.arguments import (
+    require_connection,
+    require_known,
+    require_parameters,
+    require_point,
+    require_rows,
+    require_text,
+)
 from lakeproof.spark.catalog import install_catalog
 from lakeproof.spark.engine import AppendRows, CommitWatch, Engine, Overwrite, OverwritePartitions, WriteMode
 from lakeproof.spark.hooks import hook, runner_of, spark_sql, unhook
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.failures import translate_spark_errors
 from lakeproof.spark.jvm.gateway import Gateway
+from lakeproof.spark.jvm.preparing import know_provider, quiet_local_files
 from lakeproof.spark.jvm.session import build_session, made_ready
 from lakeproof.spark.jvm.versions import find_unknown, was_tried
 from lakeproof.spark.names_in_force import names_mean
@@ -68,11 +76,13 @@ def connect(
 
     `properties` are PyIceberg's own, for its catalogs and file systems.
     """
+    warehouse = fspath(warehouse) if isinstance(warehouse, PathLike) else warehouse
+    require_connection(catalog, warehouse, properties)
     opened = open_catalog(catalog, warehouse, **properties)
     session = spark or SparkSession.getActiveSession() or build_session(warehouse)
     gateway = Gateway(made_ready(session))
     refuse_missing([*_missing_of_spark(gateway), *pyiceberg_private.find_missing()])
-    _know_provider(gateway)
+    know_provider(gateway)
     register_functions(gateway)
     quiet_local_files(gateway)
     told = {
@@ -121,6 +131,8 @@ class Lake:
 
         `args` are the values of its parameters, as `SparkSession.sql` takes them: by name, or in order.
         """
+        require_text("the statement", text, "lake.sql('select 1')")
+        require_parameters(args)
         pieces = split(text)
         if not pieces:
             raise InvalidInput("there is no statement in this text")
@@ -138,21 +150,25 @@ class Lake:
 
     def watched(self, **how: Any) -> Lake:
         """The same lake, watched or judged as `CommitWatch` says: `on_phase`, `on_rerun`, `policy`."""
+        require_known(how, [each.name for each in fields(CommitWatch)])
         return Lake(StatementRunner(self._engine.watched(**how), self._runner.spark_sql))
 
     def collect(self, rows: DataFrame) -> list[Any]:
         """The rows of a result; what goes wrong while they are computed is an error of ours too."""
+        require_rows("rows", rows)
         with translate_spark_errors(self._engine.gateway):
             return list(rows.collect())
 
     def table(self, name: str) -> LakeTable:
         """A managed table; an unknown name is an `InvalidInput` that names the nearest."""
+        require_text("a table's name", name, "lake.table('people')")
         full = qualified(self._engine, name)
         self._engine.load(full)
         return LakeTable(self._engine, full)
 
     def scans(self, rows: DataFrame) -> list[ManagedScan]:
         """What a query reads of managed tables: tables, snapshots, filters, files."""
+        require_rows("rows", rows)
         return scans_of(self._engine, rows)
 
     def reconnect(self) -> None:
@@ -203,11 +219,14 @@ class LakeTable:
 
     def scan(self, *, version: str | int | None = None, timestamp_ms: int | None = None) -> DataFrame:
         """The rows at the head, at a snapshot, branch or tag, or at an instant."""
+        require_point(version, timestamp_ms)
         chosen = None if version is None else str(version)
         return self._engine.scan(self._table(), version=chosen, timestamp_ms=timestamp_ms).rows
 
     def plan(self, sql_predicate: str | None = None) -> TablePlan:
         """The files that a scan with this predicate reads, from metadata alone."""
+        if sql_predicate is not None:
+            require_text("sql_predicate", sql_predicate, "plan('id > 7')")
         table = self._table()
         chosen = ALWAYS if sql_predicate is None else self._chosen(table, sql_predicate).filter
         found = planned(table, from_filter(chosen, table.schema()))
@@ -231,6 +250,7 @@ class LakeTable:
         """Replace all rows, or those of a predicate that selects whole files."""
         if sql_predicate is None:
             return self._write(rows, Overwrite(), branch)
+        require_text("sql_predicate", sql_predicate, "\"day = date'2026-01-01'\"")
         chosen = self._chosen(self._table(), sql_predicate)
         if not chosen.exact:
             raise InvalidInput(
@@ -249,6 +269,8 @@ class LakeTable:
         return self._write(rows, OverwritePartitions(), branch)
 
     def _write(self, rows: DataFrame, mode: WriteMode, branch: str) -> int | None:
+        require_rows("rows", rows)
+        require_text("branch", branch, "branch='main'")
         with translate_spark_errors(self._engine.gateway):
             return self._engine.write(self._table(), rows, mode, branch=branch).snapshot_id
 
@@ -264,27 +286,3 @@ def _snapshots(table: Table) -> Iterator[SnapshotInfo]:
         said = dict(each.summary.additional_properties) if each.summary else {}
         operation = each.summary.operation.value if each.summary else ""
         yield SnapshotInfo(each.snapshot_id, each.parent_snapshot_id, each.timestamp_ms, operation, said)
-
-
-class _IcebergName(DataSource):  # type: ignore[misc]
-    """Makes `iceberg` a name that Spark's parser lets through to the session's catalog; it is never read from."""
-
-    @classmethod
-    def name(cls) -> str:
-        return "iceberg"
-
-
-def _know_provider(gateway: Gateway) -> None:
-    """Spark asks for the data source behind `using iceberg` before it asks the catalog; a real one is left alone."""
-    sources = gateway.module(spark41.DATA_SOURCE)
-    try:
-        sources.lookupDataSource("iceberg", gateway.session.sessionState().conf())
-    except (PySparkException, Py4JError):
-        gateway.spark.dataSource.register(_IcebergName)
-
-
-def quiet_local_files(gateway: Gateway) -> None:
-    """Hadoop's local file system writes no checksum files: nobody reads them, and they would look like orphans."""
-    local = gateway.jvm.java.net.URI("file:///")
-    conf = gateway.session.sessionState().newHadoopConf()
-    gateway.jvm.org.apache.hadoop.fs.FileSystem.get(local, conf).setWriteChecksum(False)

@@ -90,8 +90,8 @@ def split(text: str) -> list[Piece]:
 
 
 def error_at(text: str, offset: int, message: str, hint: str = "") -> InvalidInput:
-    """An error whose place is marked below the line of text."""
-    return InvalidInput(message, place=mark_place(text, offset), hint=hint)
+    """An error whose place is marked below the line of text; what it quotes of the text may hold line breaks."""
+    return InvalidInput(" ".join(message.splitlines()), place=mark_place(text, offset), hint=hint)
 
 
 def mark_place(text: str, offset: int) -> str:

@@ -98,7 +98,7 @@ def apply_plan(raw: RawTable, plan: RepairPlan) -> str:
         hint = "name the table as its catalog knows it"
         raise InvalidInput("a table that is opened by its files is not changed", place=raw.name, hint=hint)
     location = raw.location if plan.draft.is_empty else commit_draft(raw, plan.draft)
-    return drop_dangling(raw, plan.dangling) if plan.dangling else location
+    return drop_dangling(raw, plan.dangling, current_id(plan.draft.words)) if plan.dangling else location
 
 
 class _Planning:

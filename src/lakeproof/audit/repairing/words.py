@@ -57,7 +57,7 @@ def _snapshot_numbers(words: Words, holdings: Holdings) -> Iterator[str]:
     for each in snapshots_in(words):
         read = holdings.lists.get(str(each.get("manifest-list") or ""))
         said = read.header.get("sequence-number", "") if isinstance(read, RawList) else ""
-        if said.isdigit() and each.get("sequence-number") is not None and int(said) != int(each["sequence-number"]):
+        if said.isdecimal() and each.get("sequence-number") is not None and int(said) != int(each["sequence-number"]):
             each["sequence-number"] = int(said)
             yield f"let snapshot {each['snapshot-id']} have sequence number {said}, as its manifest list says"
 

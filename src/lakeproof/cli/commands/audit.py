@@ -90,8 +90,8 @@ def show(found: Audit) -> None:
         out.print(f"\n{found.assumed} commits do not record what they read: of each its parent was assumed.")
 
 
-def _show_finding(one: Finding, policy: str) -> None:
-    out = console()
+def _show_finding(found: Finding, policy: str) -> None:
+    out, one = console(), found.told()
     out.print(f"\n[bold]{one.kind}[/bold]  {KINDS[one.kind].words}")
     out.print(f"  because  {one.because}", markup=False)
     if one.check:

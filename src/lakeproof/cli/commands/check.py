@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Mapping
 from functools import partial
+from os import PathLike, fspath
 from pathlib import Path
 
 from lakeproof.checker import Verdict, check, load_model, to_itf
@@ -87,13 +88,29 @@ def run(args: argparse.Namespace) -> int:
     return EXIT[verdict.verdict]
 
 
-def verdict_on(name: str, policy: str | None, parameters: Mapping[str, str]) -> Verdict:
+def verdict_on(named: str | PathLike[str], policy: str | None, parameters: Mapping[str, str]) -> Verdict:
     """The verdict on a model or a jobs file, its traces told."""
+    if not isinstance(named, str | PathLike) or not isinstance(name := fspath(named), str):
+        hint = 'for example check("iceberg") or check("jobs.sql")'
+        raise InvalidInput(f"a model is named by a text, not by {named!r}", place="model", hint=hint)
+    if not isinstance(policy, str | None):
+        hint = 'for example policy="iceberg-spark", or a file: policy="mine.toml"'
+        raise InvalidInput(f"a policy is named by a text, not by {policy!r}", place="policy", hint=hint)
     show_in_notebooks()
     if name.endswith(".sql"):
         return check_jobs.verdict_on_jobs(name, policy, parameters)
     subject = subject_of(name, parameters, policy)
     return with_told_traces(check(subject.model), subject)
+
+
+def word_of(value: object) -> str:
+    """A parameter's value as the command line has it: a list is its values with commas between them."""
+    if isinstance(value, list | tuple) and not value:
+        raise InvalidInput("a list of values is not empty", place="parameters", hint='for example ["jack", "sarah"]')
+    try:
+        return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    except ValueError as error:  # Python writes no number of more than some thousand digits
+        raise InvalidInput(f"a parameter cannot be written down: {error}", place="parameters") from None
 
 
 def subject_of(
@@ -105,8 +122,8 @@ def subject_of(
     if policy is not None and not has_policies:
         raise InvalidInput(f"The model {name} has no policies", place=f"--policy {policy}", hint="leave --policy out")
     if own:
-        elsewhere = partial(load_model, str(Path(name).resolve()), dict(parameters))
-        return Subject(load_model(name, parameters), elsewhere)
+        model = load_model(name, parameters)
+        return Subject(model, partial(load_model, str(Path(name).resolve()), dict(parameters)))
     given = dict(parameters)
     if name == "iceberg" and require and "no_false_aborts" in require:
         given.setdefault("measure-aborts", "true")

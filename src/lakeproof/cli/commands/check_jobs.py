@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -48,8 +49,18 @@ def verdict_on_jobs(name: str, policy: str | None, parameters: Mapping[str, str]
     if unknown:
         raise InvalidInput(f"A file of jobs has no parameter {unknown[0]}", hint="change the file")
     jobs = jobs_in(name)
-    seconds = float(parameters.get("max-seconds", DEFAULT_SECONDS))
-    return answer_jobs(jobs, read_policy(policy or jobs.policy or "lakeproof"), limits=Limits(Clock(seconds)))
+    limits = Limits(Clock(_seconds(parameters.get("max-seconds", str(DEFAULT_SECONDS)))))
+    return answer_jobs(jobs, read_policy(policy or jobs.policy or "lakeproof"), limits=limits)
+
+
+def _seconds(word: str) -> float:
+    try:
+        found = float(word)
+    except ValueError:
+        found = -1.0
+    if not 0 < found < math.inf:
+        raise InvalidInput(f"max-seconds takes a number above 0, not {word!r}", hint="for example max_seconds=60")
+    return found
 
 
 def jobs_in(path: str) -> Jobs:

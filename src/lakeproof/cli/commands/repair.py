@@ -9,7 +9,7 @@ from lakeproof.audit.repairing.plan import RepairPlan, apply_plan, make_plan
 from lakeproof.cli.commands.audit import add_catalog, tables_of
 from lakeproof.cli.files import read_policy
 from lakeproof.cli.output import DIFFERS, DONE, console, print_json
-from lakeproof.errors import CommitConflict
+from lakeproof.errors import CommitConflict, hide_secrets
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,8 +52,8 @@ def _show(plan: RepairPlan, applied: str) -> None:
     out = console()
     out.print(f"{plan.table} at {plan.at.rpartition('/')[2]}", markup=False)
     for step in plan.steps:
-        out.print(f"  {'done' if applied else 'would'}  {step.does}", markup=False)
-    for finding in plan.left:
+        out.print(f"  {'done' if applied else 'would'}  {hide_secrets(step.does)}", markup=False)
+    for finding in (each.told() for each in plan.left):
         out.print(f"  left   {finding.kind}: {finding.because}", markup=False)
         out.print(f"         {finding.advice}", markup=False)
     if plan.roll_back is not None and not any(step.kind == "roll_back" for step in plan.steps):

@@ -248,4 +248,4 @@ def _table_at(table: Table, metadata: TableMetadata, location: str) -> Table:
 def metadata_version(location: str) -> int:
     """The number that a metadata file's name begins with; -1 for names of other shapes."""
     number = location.rpartition("/")[2].partition("-")[0]
-    return int(number) if number.isdigit() else -1
+    return int(number) if number.isdecimal() else -1

@@ -95,7 +95,7 @@ def record_of(change: TableChange, policy: Policy, reruns: int) -> dict[str, str
 def batch_in(said: Mapping[str, str]) -> StreamBatch | None:
     """The batch of a stream that a snapshot says it is; `None`: it is none."""
     query_id, epoch = said.get(QUERY_ID), said.get(EPOCH_ID, "")
-    return StreamBatch(query_id, int(epoch)) if query_id and epoch.isdigit() else None
+    return StreamBatch(query_id, int(epoch)) if query_id and epoch.isdecimal() else None
 
 
 def _cut(text: str) -> str:

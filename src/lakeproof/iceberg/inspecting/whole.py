@@ -47,7 +47,7 @@ def _list_problem(snapshot: Snapshot, read: RawList | Damaged | Gone) -> str:
     counts = [(line.added_files, line.existing_files) for line in read.lines if line.content == 0]
     held = sum((added or 0) + (existing or 0) for added, existing in counts)
     known = all(None not in pair for pair in counts)
-    if total.isdigit() and known and held < int(total):
+    if total.isdecimal() and known and held < int(total):
         return f"its manifest list names {held} of {total} data files"
     if not read.lines and int(said.get("added-data-files", "0") or 0):
         return "its manifest list names nothing, though it added data files"

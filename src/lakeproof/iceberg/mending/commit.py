@@ -46,6 +46,14 @@ def commit_draft(raw: RawTable, draft: Draft, on_phase: Hook = no_hook) -> str:
     return own.location
 
 
+def was_changed(name: str) -> str:
+    """What is said of a plan that does not fit the table any more."""
+    return (
+        f"repair of {name} was not committed\n  because  the table was changed since the plan was made\n"
+        "  next     make the plan again"
+    )
+
+
 class RepairTry(NamedTuple):
     """One try: the metadata file that it asks for, and all that was written for it."""
 
@@ -82,10 +90,7 @@ class RepairAccess:
     def seen(self, checks: CheckList) -> SeenHead:
         """Nothing to be validated, if the table is the one that the plan was made for."""
         if self.at != self.raw.location:
-            raise CommitConflict(
-                f"repair of {self.name} was not committed\n  because  the table was changed since the plan was made\n"
-                "  next     make the plan again"
-            )
+            raise CommitConflict(was_changed(self.name))
         return SeenHead(self.change, (), None, TableShape(()))
 
     def taken(self) -> TakenNumber:

@@ -12,6 +12,7 @@ from pyiceberg.conversions import to_bytes
 from pyiceberg.io import FileIO
 from pyiceberg.types import DecimalType, DoubleType, FloatType, StringType, UUIDType
 
+from lakeproof.iceberg.inspecting.lost_files import put_back
 from lakeproof.iceberg.inspecting.partitions import PartitionPart, PartitionTypes
 from lakeproof.iceberg.inspecting.raw_files import Damaged, damage_said, read_bytes
 from lakeproof.iceberg.mending.avro_records import AvroFile, read_avro, write_avro
@@ -120,7 +121,7 @@ class Draft:
     def write(self, written: list[str]) -> None:
         """The files of the repair under new names, noted in `written`; the words then name them."""
         for source, target in self.copies:
-            self._put(target, read_bytes(self.store, source), [])
+            put_back(self.store, source, target)
             self.replaced.append(source)
         names: dict[str, str] = {}
         for path in sorted(self.changed):

@@ -38,6 +38,8 @@ FILE = {
 METRICS = {109: "vc", 110: "nc", 137: "nan", 125: "lo", 128: "hi"}
 TEXT = ("path", "format", "referenced_file")
 DATA_FILE_ID, PARTITION_ID = 2, 102
+NEEDED, NEEDED_SINCE_TWO = (0, DATA_FILE_ID, 100, 101, PARTITION_ID, 103, 104), (3, 134)
+"""Field ids that every manifest has: without one of them its schema is damaged."""
 
 Columns = dict[str, pa.Array]
 
@@ -53,7 +55,9 @@ def decode_manifests(manifests: Sequence[bytes]) -> tuple[pa.Table, list[int]]:
 
     joined, rows = join(manifests)
     frame = pl.read_avro(io.BytesIO(joined))
-    schema = json.loads(schema_of(manifests[0]))
+    header = read_header(manifests[0]).metadata
+    schema = json.loads(header["avro.schema"])
+    _require_fields(schema, counts=header.get("format-version", b"1") != b"1")
     file_schema = _field(schema, DATA_FILE_ID)["type"]
     columns: Columns = {}
     for number, name in ENTRY.items():
@@ -68,6 +72,15 @@ def decode_manifests(manifests: Sequence[bytes]) -> tuple[pa.Table, list[int]]:
         if (field := _field(file_schema, number)) is not None:
             _add_metric(columns, name, _arrow(files.field(field["name"]), name))
     return pa.table(columns), rows
+
+
+def _require_fields(schema: dict[str, Any], *, counts: bool) -> None:
+    """Whatever is read of every entry is there; since version 2 an entry has a sequence number and a content."""
+    file = _field(schema, DATA_FILE_ID) or {"type": {"fields": []}}
+    there = {field.get("field-id") for field in (*schema["fields"], *file["type"]["fields"])}
+    missing = [number for number in (*NEEDED, *(NEEDED_SINCE_TWO if counts else ())) if number not in there]
+    if missing:
+        raise ValueError(f"its schema lacks the fields {', '.join(map(str, missing))}")
 
 
 def _field(record: dict[str, Any], number: int) -> Any:

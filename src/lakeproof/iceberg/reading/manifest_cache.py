@@ -28,7 +28,7 @@ from lakeproof.iceberg.reading.avro import verify
 from lakeproof.iceberg.reading.decode import decode_manifests, schema_of
 from lakeproof.iceberg.reading.lru import Recent
 from lakeproof.iceberg.reading.segments import Segment, Span
-from lakeproof.private_folders import cache_home
+from lakeproof.private_folders import private_cache
 
 LAYOUT = "2"  # raise it when the columns of a segment change
 BATCH_BYTES = 4 << 20
@@ -262,11 +262,12 @@ def forget_lists() -> None:
     _manifest_lists.clear()
 
 
-def default_folder() -> Path:
-    """`LAKEPROOF_CACHE`, or `lakeproof` in the user's cache folder."""
+def default_folder() -> Path | None:
+    """`LAKEPROOF_CACHE`, or `lakeproof` in the user's cache folder; `None`: others could write to that."""
     if given := os.environ.get("LAKEPROOF_CACHE"):
         return Path(given)
-    return cache_home() / "manifests"
+    cache = private_cache()
+    return None if cache is None else cache / "manifests"
 
 
 _shared: ManifestCache | None = None

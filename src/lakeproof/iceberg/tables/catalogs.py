@@ -14,7 +14,7 @@ from pyiceberg.exceptions import NamespaceAlreadyExistsError
 from sqlalchemy import event
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from lakeproof.errors import InvalidInput, Unavailable, hide_secrets
+from lakeproof.errors import InvalidInput, Unavailable, hide_secrets, remember_secrets
 from lakeproof.iceberg.failures import database_was_busy, translate_errors
 from lakeproof.iceberg.pyiceberg_private import keeping
 
@@ -28,6 +28,7 @@ URI_HINT = "sqlite:///FILE, postgresql+psycopg://…, http(s)://… (REST) or me
 
 def open_catalog(uri: str = DEFAULT_URI, warehouse: str = DEFAULT_WAREHOUSE, **properties: str) -> Catalog:
     """The catalog at `uri` (SQLite, PostgreSQL, REST or memory), with the namespace `default` in it."""
+    remember_secrets(uri, properties)
     place = f"catalog {hide_secrets(uri)}"
     _require_escapes(uri, place)
     if uri in ("memory:", "memory"):

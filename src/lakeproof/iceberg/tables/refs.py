@@ -17,6 +17,9 @@ from lakeproof.iceberg.committing.retrying import change_metadata, commit_update
 from lakeproof.iceberg.tables.branches import CommitRef, at_ref, at_snapshot, line_from
 from lakeproof.iceberg.tables.tables import find_table, joined_name, name_parts
 
+LONGEST_ID, MOST_SHOWN = 20, 200
+"""Digits of a snapshot's id; characters of a name that is not there."""
+
 
 def create_branch(table: Table, name: str, snapshot_id: int | None = None, **retention: int) -> Table:
     """A branch at a snapshot (`None`: the current one); `retention` may hold `max_ref_age_ms` and the like."""
@@ -100,12 +103,15 @@ def snapshot_as_of(table: Table, timestamp_ms: int) -> Snapshot:
 def snapshot_of_version(table: Table, version: str | int) -> Snapshot:
     """The snapshot that `version as of` means: an id, a branch or a tag."""
     ref = table.metadata.refs.get(str(version))
-    number = ref.snapshot_id if ref is not None else int(version) if str(version).isdigit() else None
+    is_number = str(version).isdecimal() and len(str(version)) <= LONGEST_ID
+    number = ref.snapshot_id if ref is not None else int(version) if is_number else None
     found = None if number is None else table.snapshot_by_id(number)
     if found is None:
         known = ", ".join(sorted(table.metadata.refs)) or "none"
         raise InvalidInput(
-            f"there is no snapshot, branch or tag `{version}`", place=_place(table), hint=f"branches and tags: {known}"
+            f"there is no snapshot, branch or tag `{str(version)[:MOST_SHOWN]}`",
+            place=_place(table),
+            hint=f"branches and tags: {known}",
         )
     return found
 
@@ -131,7 +137,7 @@ def _at(table: Table, kind: str, word: str) -> Table:
         if ref is None or ref.snapshot_ref_type.value != "tag":
             raise InvalidInput(f"there is no tag `{word}`", place=_place(table), hint=_known(table, "tag"))
         return at_snapshot(table, ref.snapshot_id, f"the tag `{word}`")
-    if not word.isdigit():
+    if not word.isdecimal():
         raise InvalidInput(f"`{kind}_{word}` needs a number", place=_place(table))
     if kind == "snapshot_id":
         known_snapshot(table, int(word))
@@ -213,7 +219,10 @@ def _first(table: Table) -> str:
 
 
 def _worded(timestamp_ms: int) -> str:
-    return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(sep=" ", timespec="milliseconds")
+    try:
+        return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(sep=" ", timespec="milliseconds")
+    except (OverflowError, ValueError, OSError):  # in no year from 1 to 9999
+        return f"{timestamp_ms} milliseconds since 1970"
 
 
 def _place(table: Table) -> str:

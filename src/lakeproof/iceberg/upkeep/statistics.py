@@ -15,6 +15,7 @@ from pyiceberg.table.update import SetStatisticsUpdate
 from lakeproof.commit.driver import certainly_failed
 from lakeproof.iceberg.committing.retrying import change_metadata, commit_updates
 from lakeproof.iceberg.committing.table_access import remove_files
+from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.tables.refs import known_snapshot
 
 _MAGIC, _KIND = b"PFA1", "apache-datasketches-theta-v1"
@@ -33,8 +34,6 @@ def set_statistics(table: Table, snapshot: Snapshot, sketches: Sequence[ColumnSk
     path = f"{table.location().rstrip('/')}/metadata/{snapshot.snapshot_id}-{uuid.uuid4()}.stats"
     blobs = [_blob(snapshot, each) for each in sketches]
     text, footer = _puffin([each.sketch for each in sketches], blobs)
-    with table.io.new_output(path).create() as stream:
-        stream.write(text)
     told = {
         **{"snapshot-id": snapshot.snapshot_id, "statistics-path": path},
         **{"file-size-in-bytes": len(text), "file-footer-size-in-bytes": footer, "blob-metadata": blobs},
@@ -46,6 +45,8 @@ def set_statistics(table: Table, snapshot: Snapshot, sketches: Sequence[ColumnSk
         return commit_updates(newest, [], [update])
 
     try:
+        with translate_errors(f"file {path}"), table.io.new_output(path).create() as stream:
+            stream.write(text)
         change_metadata(table, change)
     except BaseException as error:
         if certainly_failed(error):

@@ -221,7 +221,7 @@ def command_of(path: str) -> int:
     3
     """
     number = path.partition("-")[2].partition(".")[0]
-    return int(number) if number.isdigit() else 0
+    return int(number) if number.isdecimal() else 0
 
 
 def kind_of(path: str) -> str:

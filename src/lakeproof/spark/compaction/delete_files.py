@@ -66,7 +66,7 @@ def rewrite_position_delete_files(
         raise InvalidInput(f"there is no option `{unknown[0]}`", hint=f"known are {', '.join(OPTIONS)}")
     for option, text in told.items():
         is_flag = option == "rewrite-all"
-        if not (text in ("true", "false") if is_flag else text.isdigit()):
+        if not (text in ("true", "false") if is_flag else text.isdecimal()):
             hint = "true or false" if is_flag else "a whole number"
             raise InvalidInput(f"option `{option}` cannot be {text!r}", hint=hint)
     rewrite_all, least = told.get("rewrite-all") == "true", int(told.get("min-input-files", 1))

@@ -66,7 +66,7 @@ def options_of(table: Table, given: Mapping[str, str]) -> CompactionOptions:
 def _parsed(name: str, text: str, is_flag: bool) -> bool | int:
     if is_flag and text.lower() in ("true", "false"):
         return text.lower() == "true"
-    if is_flag or not text.isdigit():
+    if is_flag or not text.isdecimal():
         raise InvalidInput(f"option `{name}` cannot be {text!r}", hint="true or false" if is_flag else "a whole number")
     return int(text)
 

@@ -64,7 +64,8 @@ def build_session(
 def made_ready(spark: SparkSession) -> SparkSession:
     """The session with what managed tables need; a session of Spark Connect has no JVM to talk to and is refused."""
     if not hasattr(spark, "_jsparkSession"):
-        raise InvalidInput("a Spark Connect session cannot be used", hint="pass a classic session, or none")
+        said = "this is no session of Spark's, or a Spark Connect session, which cannot be used"
+        raise InvalidInput(said, place="spark", hint="pass a classic session, or none")
     if os.environ.get("PYSPARK_PIN_THREAD", "true").lower() == "false":
         raise InvalidInput(
             "PYSPARK_PIN_THREAD=false is set", hint="unset it: callbacks must know their caller's thread"

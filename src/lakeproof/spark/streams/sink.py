@@ -61,4 +61,4 @@ def last_logged(gateway: Gateway, checkpoint: str | None) -> int:
     files = offsets.getFileSystem(gateway.session.sessionState().newHadoopConf())
     found = files.listStatus(offsets) if files.exists(offsets) else []
     names = [str(each.getPath().getName()) for each in found]
-    return max((int(name) for name in names if name.isdigit()), default=-1)
+    return max((int(name) for name in names if name.isdecimal()), default=-1)

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as spark
 
 from lakeproof.iceberg.committing.footers import WrittenFile
+from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.reading.columns import named_column
@@ -40,7 +41,8 @@ def driver_files(rows: Any, names: Sequence[str], folder: str, table: Table) -> 
     """The rows of an Arrow table as Parquet files below `folder`, one for each partition, written where they are."""
     codec = table.properties.get("write.parquet.compression-codec", "zstd")
     writer = _writer(list(names), folder, table.schema().as_arrow(), codec)
-    written = [row for batch in writer(iter(rows.to_batches())) for row in batch.to_pylist()]
+    with translate_errors(f"folder {folder}"):  # what goes wrong in a worker Spark tells, and `jvm/failures` words it
+        written = [row for batch in writer(iter(rows.to_batches())) for row in batch.to_pylist()]
     return [WrittenFile(row["path"], _partition(row["partition"], table)) for row in written]
 
 
