@@ -58,7 +58,7 @@ A table is managed if it was created `using iceberg`, or with the option `addTab
 | `truncate table t` | a snapshot without rows |
 
 Partition transforms: `years(c)`, `months(c)`, `days(c)`, `hours(c)`, `bucket(n, c)`, `truncate(n, c)`, or a column
-itself. Options: `path`, `addTableManagement`, `columnDependencies`.
+itself. Options: `path`, `addTableManagement`, `columnDependencies`; others are properties of the table.
 
 In format version 3 a column may have a default, in `create table` too: `c int default 7`. It is a constant, which INSERT
 (with a list of columns, or with the word DEFAULT), UPDATE and MERGE store. Refused with a sentence: defaults in older
@@ -81,6 +81,10 @@ files written as anything but Parquet or ORC.
 A writer of DataFrames may be told `option("branch", "b")`, `option("snapshot-property.NAME", "…")` and, where the table
 has `write.spark.accept-any-schema` set to true, `option("mergeSchema", "true")`; `format("iceberg").save("t")` is
 `saveAsTable("t")`. `writeTo("t").overwrite(condition)` replaces what matches, in whole files; what it writes may lie outside.
+Every other option of a reader or a writer is refused, and so are partitions and buckets that a table which is there does
+not have. Settings of the session that begin with `spark.sql.iceberg.` and say what is written (`snapshot-property.NAME`,
+`merge-schema`, `compression-codec`, `distribution-mode`, `check-nullability`) refuse the write; those that say how rows are read
+change nothing.
 
 How they write and what they promise is set on the table: `write.delete.mode`, `write.update.mode`, `write.merge.mode`
 (`copy-on-write`, the default, or `merge-on-read`), and `write.delete.isolation-level` and its siblings (`serializable`,
@@ -123,7 +127,7 @@ PROPERTIES = """\
 
 | option of a writer | |
 |---|---|
-| `checkpointLocation`, `path` | where Spark keeps what the query has done; the table's name, for `start()` |
+| `checkpointLocation`, `path` | where Spark keeps what the query has done, which must be said here or by `spark.sql.streaming.checkpointLocation` and `queryName`; the table's name, for `start()` |
 | `fanout-enabled` | taken: several partitions are open at a time anyway |
 
 Refused with the reason: other options, the output mode `update`, `partitionBy`, continuous triggers, a schema of one's own,
@@ -145,6 +149,9 @@ metadata tables, and a sink under `spark.wap.id`.
 | `commit.manifest-merge.enabled`, `commit.manifest.min-count-to-merge`, `commit.manifest.target-size-bytes` | true, 100, 8 MB | |
 | `write.metadata.delete-after-commit.enabled` | false | |
 | `gc.enabled` | true | false: expiry removes no file |
+
+Refused where they are set, since nothing here would honour them: `encryption.key-id`, `write.location-provider.impl`,
+`write.object-storage.enabled`. Properties that say how others read are kept and change nothing.
 
 ## What a snapshot records
 
@@ -212,7 +219,8 @@ def page() -> tuple[str, str]:
         f"`{ROW_ID}` and `{LAST_UPDATED}` are there from format version 3 on: the id of a row, and the number of the commit "
         "that changed it last. Both are null while an upgraded table has not been committed to.\n",
         "## Procedures\n",
-        "`call system.name(…)`, arguments by position or as `name => value`; those in brackets may be left out.\n",
+        "`call system.name(…)`, arguments by position or as `name => value`; those in brackets may be left out. "
+        "A value that is no literal is computed.\n",
         "| procedure | gives |",
         "|---|---|",
         *(f"| `{name}({_arguments(one)})` | {_result(one)} |" for name, one in sorted(PROCEDURES.items())),

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from lakehouse import Lakehouse, insert, people, rows_of, write
+import pytest
+from lakehouse import PEOPLE, Lakehouse, insert, people, rows_of, write
 from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
@@ -20,10 +21,12 @@ from lakeproof.commit import Command, TableChange
 from lakeproof.iceberg.committing.physical import NewFiles
 from lakeproof.iceberg.committing.table_commits import commit_change
 from lakeproof.iceberg.format_v3.vectors import VectorPlace
-from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.history.changes import _deleted_by_value
+from lakeproof.iceberg.pyiceberg_names import NestedField, Schema, StringType, StructType, Table
 from lakeproof.iceberg.reading.aggregates import column_range, count_rows
 from lakeproof.iceberg.reading.delete_files import DeletesAt, deleted_positions, read_equality_deletes, read_positions
 from lakeproof.iceberg.reading.planning import plan
+from lakeproof.iceberg.tables.evolution import AddColumn, alter_schema
 from lakeproof.iceberg.tables.tables import PartitionBy
 
 BY_NAME = [PartitionBy("name")]
@@ -206,3 +209,26 @@ def test_a_table_of_format_version_3_is_planned_with_its_deletion_vectors(lake: 
     positions = deleted_positions(table, found.delete_files)
     assert {path: rows.tolist() for path, rows in positions.items()} == {paths["a"]: [0, 2], paths["b"]: [1]}
     assert count_rows(version_three(table, vectors)) == 2
+
+
+@pytest.mark.parametrize("column", ["extra", "inner.part"])
+def test_equality_deletes_tell_the_feed_of_young_columns_and_of_fields_inside_structs(
+    lake: Lakehouse, column: str
+) -> None:
+    """A file that is older than the column has its initial default in every row; a field is found inside its struct."""
+    inner = StructType(NestedField(4, "part", StringType(), required=False))
+    schema = Schema(*PEOPLE.fields, NestedField(3, "inner", inner, required=False))
+    table = lake.create(schema=schema, properties={"format-version": "3"})
+    table = insert(table, [{"id": n, "name": "x", "inner": {"part": part}} for n, part in enumerate("aab")])
+    table = alter_schema(table, [AddColumn("extra", StringType(), default="young")])
+    field_id = table.schema().find_field(column).field_id
+    told = pa.field("part", pa.string(), metadata={"PARQUET:field_id": str(field_id)})
+    gone = pa.table({"part": ["young" if column == "extra" else "a"]}, schema=pa.schema([told]))
+    path = f"{table.location()}/data/eq.parquet"
+    if column != "extra":
+        around = pa.field("inner", pa.struct([told]), metadata={"PARQUET:field_id": "3"})
+        gone = pa.table([pa.array([{"part": "a"}], around.type)], schema=pa.schema([around]))
+    with table.io.new_output(path).create() as stream:
+        pq.write_table(gone, stream)
+    found = _deleted_by_value(table, plan(table).files["path"][0].as_py(), [{"path": path, "equality_ids": [field_id]}])
+    assert found.tolist() == ([0, 1, 2] if column == "extra" else [0, 1])

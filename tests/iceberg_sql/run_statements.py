@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from statement_list import Chapter, Step, read_chapters
 
 from lakeproof.audit import audit
+from lakeproof.audit.deep import Depth
 from lakeproof.commit.policy import POLICIES
 from lakeproof.errors import LakeproofError
 from lakeproof.iceberg.tables.catalogs import open_catalog
@@ -31,6 +32,7 @@ from lakeproof.spark.statements.results import json_value
 
 Answer = dict[str, Any]
 _PLACEHOLDER = re.compile(r"\{(snap|ms|s|place|metadata):([a-z0-9_.]+)(?::(-?\d+))?\}|\{(?:warehouse|catalog)\}")
+_STAGED = "/metadata/copy-table-staging-"
 _ID = re.compile(r"\b\d{16,19}\b")
 _TABLES = ("e", "w", "po", "inc", "t")  # whose snapshots are told by their order
 _QUERY = re.compile(r"\s*(select|show|describe|desc|explain|from .* select|with .* select|table)\b", re.IGNORECASE)
@@ -221,12 +223,15 @@ class Run:
 
 
 def audited(folder: Path) -> Iterator[str]:
-    """What `audit` finds in any table that is there."""
+    """What `audit --deep` finds in any table that is there."""
     catalog = open_catalog(f"sqlite:///{folder / 'catalog.db'}", str(folder))
     for namespace in list_namespaces(catalog):
         for table in list_tables(catalog, namespace):
             name = joined_name([namespace, table])
-            for one in audit(load_table(catalog, name), POLICIES["lakeproof"], name=name).findings:
+            found = audit(load_table(catalog, name), POLICIES["lakeproof"], name=name, depth=Depth(footers=True))
+            for one in found.findings:
+                if one.kind == "unreferenced_file" and all(_STAGED in file for file in one.files):
+                    continue  # case 358 stages a copy of the metadata, as Apache Iceberg does: the audit tells it
                 yield f"{name}: {one.kind}: {one.because}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -228,3 +229,22 @@ def test_upkeep_takes_the_options_of_icebergs_pages(lake: Lake, rows: Rows, name
             lake.sql(wrong)
     assert rows(f"select count(*), sum(id) from {name}") == [(10, 88)]
     nothing_is_wrong(lake, name)
+
+
+def test_a_table_is_staged_for_another_place(lake: Lake, rows: Rows, name: str, tmp_path: Path) -> None:
+    lake.sql(f"create table {name} (id int) using iceberg tblproperties ('write.delete.mode'='merge-on-read')")
+    lake.sql(f"insert into {name} values (1), (2), (3)")
+    lake.sql(f"delete from {name} where id = 2")
+    here, there = lake.engine.load(f"default.{name}").location(), f"file://{tmp_path}/there"
+    call = f"call system.rewrite_table_path('{name}', '{here}', '{there}'"
+    latest, listed, manifests, deletes = rows(f"{call})")[0]
+    assert (manifests, deletes) == (2, 1)
+    for line in Path(listed.removeprefix("file://")).read_text().splitlines():
+        source, target = (Path(each.removeprefix("file://")) for each in line.split(","))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
+    lake.sql(f"call system.register_table('{name}c', '{there}/metadata/{latest}')")
+    assert sorted(rows(f"select id from {name}c")) == [(1,), (3,)]
+    assert rows(f"{call}, create_file_list => false)")[0][1] == "N/A"
+    with pytest.raises(InvalidInput, match=r"there is no metadata file `x\.json`"):
+        lake.sql(f"{call}, start_version => 'x.json')")

@@ -10,6 +10,7 @@ from lakeproof.sql import statements as s
 from lakeproof.sql.column_aliases import with_aliases_inside
 from lakeproof.sql.parser import asks_for_management, target
 
+NO_CONSTRAINTS = "managed tables have no generated columns or constraints"
 CREATE = """create table if not exists db.sales (
   id int not null comment 'the key', price decimal(7, 2), tags map<string, array<int>>, ts timestamp)
 using parquet
@@ -264,6 +265,13 @@ def test_statements_are_split_outside_strings_and_comments() -> None:
         ("select `abc", "this name is not closed", 1, 8),
         ("select 1 /* abc", "this comment is not closed", 1, 10),
         ("call system.x(1 2)", "expected `,` or `)`, found `2`", 1, 17),
+        ("call system.x(a => )", "expected a value, found `)`", 1, 20),
+        (
+            "create table t (id int, primary key (id)) using iceberg",
+            "managed tables have no generated columns or constraints, found `primary`",
+            1,
+            25,
+        ),
         ("as of '2024' delete from t", "expected a query after AS OF, found `delete`", 1, 14),
         ("drop table t u", "did not expect more, found `u`", 1, 14),
     ],
@@ -289,3 +297,17 @@ def test_a_raw_string_ends_at_its_quote() -> None:
     """As in Spark, where a backslash before it is only a backslash."""
     assert parse_statement(r"delete from t where a = r'x\'") == s.RowLevel(r"delete from t where a = r'x\'")
     assert [piece.text for piece in split(r"select r'\'; select 2")] == [r"select r'\'", "select 2"]
+
+
+@pytest.mark.parametrize(
+    "text", ["7 + 1", "concat('a', ',', f(1, 2))", "current_timestamp() - interval 7 days", "(select max(x) from t)"]
+)
+def test_an_argument_of_call_that_is_no_literal_is_kept_as_text(text: str) -> None:
+    called = parse_statement(f"call system.x({text}, since => {text})")
+    assert isinstance(called, s.ProcedureCall)
+    assert called.arguments == (s.Argument(s.Computed(text)), s.Argument(s.Computed(text), "since"))
+
+
+def test_a_call_to_a_catalog_that_is_not_ours_is_sparks() -> None:
+    assert isinstance(parse_statement("call mine.system.x(date '2020-01-01' + 1)"), s.Other)
+    assert isinstance(parse_statement("call spark_catalog.system.x(1)"), s.ProcedureCall)

@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.metadata_tables.metadata_tables import METADATA_TABLES
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.lru import Recent
+from lakeproof.iceberg.tables.branches import TableAt
 from lakeproof.iceberg.tables.evolution import alter_properties
 from lakeproof.iceberg.tables.metadata_views import view
 from lakeproof.iceberg.tables.tables import (
@@ -25,6 +28,7 @@ from lakeproof.iceberg.tables.tables import (
     joined_name,
     list_namespaces,
     list_tables,
+    name_parts,
     rename_table,
     table_exists,
 )
@@ -39,7 +43,16 @@ from lakeproof.spark.reading.asked_columns import TableWithMetadataColumns
 from lakeproof.spark.reading.functions import NAMES, SYSTEM
 from lakeproof.spark.reading.metadata_rows import metadata_rows
 from lakeproof.spark.reading.scan import described_table
-from lakeproof.spark.statements.names import UNIQUE, NamedMetadata, named_metadata, names_a_version, qualified, spelled
+from lakeproof.spark.statements.names import (
+    UNIQUE,
+    NamedMetadata,
+    managed,
+    named_metadata,
+    names_a_version,
+    qualified,
+    spelled,
+)
+from lakeproof.spark.statements.options import refuse_two_versions
 from lakeproof.spark.statements.table_options import DEPENDENCIES, is_managed, lowered, partition_by, table_properties
 from lakeproof.spark.writing.writable import WritableTable
 
@@ -113,13 +126,15 @@ class SessionCatalog(JavaProxy):
         if table is None:
             found = None if dollar else named_metadata(engine, base)
             if found is None:
-                return self.delegate.loadTable(identifier, *how)
+                return self._theirs(engine, identifier, base, how)
             return self._metadata(identifier, found, wanted_table(how), names)
+        wish = wanted_table(how)
+        if isinstance(table, TableAt) and (wish.version is not None or wish.micros is not None):
+            refuse_two_versions(table, f"table {name}")
         table = table if dollar or name in names.pinned else engine.session_table(table)
         if dollar:
             rows = self._view(table, wanted)
             return self._kept(self._readable(identifier, f"{name}{dollar}{wanted}", rows))
-        wish = wanted_table(how)
         if wish.rights is not None:
             _refuse_row_level(wish.rights, name)
             return WritableTable(engine, table)
@@ -136,6 +151,17 @@ class SessionCatalog(JavaProxy):
         return self._kept(
             self._readables.get(f"{base} {id(rows)} {key}", lambda: self._readable(identifier, key, rows))
         )
+
+    def _theirs(self, engine: Engine, identifier: Any, name: str, how: tuple[Any, ...]) -> Any:
+        """A table of Spark's own, whose names have two parts; of a longer name Spark says that it finds nothing."""
+        *before, last = name_parts(name)
+        if len(before) < 2:
+            return self.delegate.loadTable(identifier, *how)
+        if managed(engine, joined_name(before)) is not None:
+            hint = f"known are {', '.join(sorted(METADATA_TABLES))}, branch_NAME and tag_NAME"
+            raise InvalidInput(f"there is no metadata table `{last}`", place=f"table {name}", hint=hint)
+        missing = self.gateway.answers.last = self.gateway.named(spark41.NO_SUCH_TABLE)(identifier)
+        raise Py4JJavaError(f"there is no table {name}", missing)
 
     def _metadata(self, identifier: Any, found: NamedMetadata, wish: WantedTable, names: Names) -> Any:
         """A metadata table, at the version or instant that is wished for."""

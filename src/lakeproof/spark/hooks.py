@@ -28,10 +28,11 @@ from lakeproof.spark.jvm.spark41 import DataFrameWriterV2, MergeIntoWriter, SQLS
 from lakeproof.spark.jvm.spark_types import to_iceberg_schema
 from lakeproof.spark.reading.cached_frames import follow_tables
 from lakeproof.spark.statements.dispatch import StatementRunner
-from lakeproof.spark.statements.names import managed, spark_has, under_its_name
+from lakeproof.spark.statements.names import managed, spark_has
 from lakeproof.spark.statements.new_tables import create_by_writer, save_by_writer
-from lakeproof.spark.statements.options import WriteOptions, reader_options, rows_with, write_options
+from lakeproof.spark.statements.options import WriteOptions, read_with, reader_options, refuse_layout, write_options
 from lakeproof.spark.streams.plain_spark import install_streams
+from lakeproof.spark.writing.settings import refuse_settings
 
 _runners: list[StatementRunner] = []
 _original_sql: Callable[..., DataFrame] = SparkSession.sql
@@ -130,11 +131,17 @@ def _merge(self: Any) -> None:
 @functools.wraps(_original_table)
 def _read_table(self: Any, tableName: str) -> DataFrame:
     runner = runner_of(spark41.session_of(self))
-    options = {} if runner is None else reader_options(runner.engine.gateway, spark41.java_reader(self))
-    table = managed(runner.engine, tableName) if runner is not None and options else None
-    if runner is None or table is None:
+    if runner is None:
         return _original_table(self, tableName)
-    return under_its_name(runner.engine, table, rows_with(runner.engine, table, options))
+    gateway, reader = runner.engine.gateway, spark41.java_reader(self)
+    options = reader_options(gateway, reader)
+    found = read_with(runner.engine, tableName, options) if options else None
+    if found is None:
+        return _original_table(self, tableName)
+    if gateway.hidden_field(reader, spark41.STREAM_SCHEMA).isDefined():
+        place, hint = f"table {tableName}", "leave out schema(...)"
+        raise InvalidInput("a managed table has its own schema", place=place, hint=hint)
+    return found
 
 
 @functools.wraps(_original_format)
@@ -219,14 +226,19 @@ def _made(self: Any, original: Callable[..., None], **how: bool) -> None:
 
 
 @functools.wraps(_original_save)
-def _save_as_table(self: Any, name: str, format: Any = None, mode: Any = None, *rest: Any, **options: Any) -> None:
+def _save_as_table(
+    self: Any, name: str, format: Any = None, mode: Any = None, partitionBy: Any = None, **options: Any
+) -> None:
     runner = runner_of(spark41.session_of(self))
     if runner is None:
-        return _original_save(self, name, format, mode, *rest, **options)
+        return _original_save(self, name, format, mode, partitionBy, **options)
+    self.mode(mode).options(**options)
+    if partitionBy is not None:
+        self.partitionBy(partitionBy)
     table = managed(runner.engine, name)
     if table is None:
-        return _save_new(runner, self, name, format, mode, *rest, **options)
-    self.mode(mode)
+        return _save_new(runner, self, name, format)
+    refuse_layout(runner.engine.gateway, spark41.java_writer(self), table)
     chosen = str(spark41.java_writer(self).curmode().toString())
     if chosen == "ErrorIfExists":
         raise InvalidInput(f"there is already a table `{name}`", hint="say mode('append') or mode('overwrite')")
@@ -240,6 +252,7 @@ def _write(runner: StatementRunner, writer: Any, table: Table, mode: WriteMode) 
     rows = spark41.frame_of(writer)
     with own_errors(runner):
         table, said = _prepared(runner, writer, table)
+        refuse_settings(runner.engine.gateway)
         engine, table = said.on(runner.engine, table)
         engine.write(table, rows, mode)
     follow_tables(runner.engine)
@@ -254,18 +267,14 @@ def _prepared(runner: StatementRunner, writer: Any, table: Table) -> tuple[Table
     return table, said
 
 
-def _save_new(
-    runner: StatementRunner, writer: Any, name: str, kind: Any, mode: Any, by: Any = None, **options: Any
-) -> None:
+def _save_new(runner: StatementRunner, writer: Any, name: str, kind: Any) -> None:
     """A table that is not there yet; a view or a table of Spark's own under that name is Spark's business."""
     if spark_has(runner.engine, name):
-        return _original_save(writer, name, kind, mode, by, **options)
-    writer.options(**options)
-    columns = [by] if isinstance(by, str) else list(by or ())
+        return _original_save(writer, name, kind)
     with own_errors(runner):
-        if save_by_writer(runner.engine, name, spark41.frame_of(writer), spark41.java_writer(writer), kind, columns):
+        if save_by_writer(runner.engine, name, spark41.frame_of(writer), spark41.java_writer(writer), kind):
             return None
-    return _original_save(writer, name, kind, mode, by)
+    return _original_save(writer, name, kind)
 
 
 @functools.wraps(_original_write_format)
@@ -294,6 +303,7 @@ def _insert_into(self: Any, tableName: str, overwrite: bool | None = None) -> No
     if overwrite is not None:
         self.mode("overwrite" if overwrite else "append")
     chosen = str(spark41.java_writer(self).curmode().toString())
+    refuse_layout(runner.engine.gateway, spark41.java_writer(self), table)
     with own_errors(runner):
         _, said = _prepared(runner, self, table)
         runner.insert_into(tableName, spark41.frame_of(self), overwrite=chosen == "Overwrite", options=said)

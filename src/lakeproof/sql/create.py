@@ -90,8 +90,21 @@ def parse_columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
     return tuple(found)
 
 
+_NO_CONSTRAINTS = "managed tables have no generated columns or constraints"
+
+
+def _is_constraint(cursor: Cursor) -> bool:
+    """Whether a constraint of the table stands where a column may."""
+    after = cursor.peek(1)
+    if cursor.peek().is_word("primary", "foreign"):
+        return after.is_word("key")
+    return (cursor.peek().is_word("unique", "check") and after.value == "(") or cursor.peek().is_word("constraint")
+
+
 def column(cursor: Cursor) -> ColumnDefinition:
     """One column; its type is the text up to what follows it."""
+    if _is_constraint(cursor):
+        cursor.fail(_NO_CONSTRAINTS)
     name = cursor.name()
     cursor.accept_mark(":")
     kind = type_text(cursor)
@@ -104,7 +117,7 @@ def column(cursor: Cursor) -> ColumnDefinition:
         elif cursor.accept("default"):
             default = default_text(cursor)
         elif cursor.peek().is_word("generated", "primary", "unique", "check"):
-            cursor.fail("managed tables have no generated columns or constraints")
+            cursor.fail(_NO_CONSTRAINTS)
         else:
             return ColumnDefinition(name, kind, nullable, comment, default)
 

@@ -63,6 +63,20 @@ class Cursor:
         if not self.done:
             self.fail("did not expect more")
 
+    def until_comma(self) -> str:
+        """The text of an expression: up to a comma or a parenthesis that closes around it."""
+        start, depth = self.at, 0
+        while not self.done:
+            token = self.peek()
+            if token.kind == "mark":
+                if depth == 0 and token.value in (",", ")"):
+                    break
+                depth += (token.value == "(") - (token.value == ")")
+            self.take()
+        if self.at == start:
+            self.fail("expected a value")
+        return self.text[self.tokens[start].start : self.tokens[self.at - 1].end]
+
     def fail(self, message: str, hint: str = "") -> NoReturn:
         """The statement is wrong here."""
         token = self.peek()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import pairwise
 
+from lakeproof.errors import InvalidInput
 from lakeproof.sql.alter import parse_alter
 from lakeproof.sql.create import parse_create
 from lakeproof.sql.cursor import Cursor
@@ -13,6 +15,7 @@ from lakeproof.sql.lexer import split, tokens_of
 from lakeproof.sql.statements import (
     Argument,
     AsOf,
+    Computed,
     Describe,
     Drop,
     ExecuteImmediate,
@@ -194,6 +197,9 @@ def _show(cursor: Cursor) -> Statement:
 def _call(cursor: Cursor) -> Statement:
     cursor.expect("call")
     procedure = cursor.name().lower()
+    bare = procedure.removeprefix("lakeproof.").removeprefix("spark_catalog.").removeprefix("system.")
+    if bare.count(".") > 1:  # of a catalog of somebody else's
+        return Other(cursor.text)
     cursor.expect_mark("(")
     arguments = []
     while not cursor.accept_mark(")"):
@@ -201,7 +207,6 @@ def _call(cursor: Cursor) -> Statement:
         if not cursor.accept_mark(",") and cursor.peek().value != ")":
             cursor.fail("expected `,` or `)`")
     cursor.expect_end()
-    bare = procedure.removeprefix("lakeproof.").removeprefix("spark_catalog.").removeprefix("system.")
     return ProcedureCall(bare, cursor.text, tuple(arguments))
 
 
@@ -213,7 +218,13 @@ def _argument(cursor: Cursor) -> Argument:
     if cursor.peek().is_word("array", "map") and cursor.peek(1).value == "(":
         cursor.take()
         return Argument(_several(cursor), name)
-    return Argument(cursor.literal(), name)
+    start = cursor.at
+    with suppress(InvalidInput):
+        value = cursor.literal()
+        if cursor.peek().kind != "mark" or cursor.peek().value in (",", ")"):
+            return Argument(value, name)
+    cursor.at = start
+    return Argument(Computed(cursor.until_comma()), name)
 
 
 def _several(cursor: Cursor) -> tuple[Literal, ...]:

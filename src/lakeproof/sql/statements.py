@@ -285,10 +285,16 @@ class Refresh(NamedTuple):
     text: str
 
 
+class Computed(NamedTuple):
+    """An expression that is no literal: its value is for Spark to compute."""
+
+    text: str
+
+
 class Argument(NamedTuple):
     """An argument of CALL, by position or by name."""
 
-    value: Literal | tuple[Literal, ...]
+    value: Literal | tuple[Literal, ...] | Computed
     name: str | None = None
 
 

@@ -23,6 +23,7 @@ import pytest
 from stream_runs import epochs, numbers, read, run
 
 from lakeproof.audit.audit import audit
+from lakeproof.audit.deep import Depth
 from lakeproof.commit.policy_text import named_policy
 from lakeproof.iceberg.committing.commit import PHASES
 from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
@@ -149,5 +150,7 @@ def test_beside_an_update_loop_and_compaction(lake: Lake, name: str, tmp_path: P
     assert numbers(lake, sink) == list(range(written))
     assert min(done.values()) > 0
     assert written > 2
+    policy = named_policy("lakeproof")
     for table in (source, sink):
-        assert audit(lake.engine.load(table), named_policy("lakeproof"), name=table, orphans=False).findings == ()
+        found = audit(lake.engine.load(table), policy, name=table, orphans=False, depth=Depth(footers=True))
+        assert found.findings == ()

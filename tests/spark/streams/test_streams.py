@@ -191,6 +191,31 @@ def test_whether_an_expired_batch_was_committed_nobody_guesses(
     assert numbers(lake, sink) == [1, 2, 3, 4, 50, 51]
 
 
+def test_a_checkpoint_in_the_folder_of_the_session_is_known(lake: Lake, pair: tuple[str, str], tmp_path: Path) -> None:
+    source, sink = pair
+
+    def again() -> None:
+        query = lake.spark.readStream.table(source).writeStream.queryName("known").trigger(availableNow=True)
+        finish(query.toTable(sink))
+
+    with pytest.raises(InvalidInput, match="a stream into a table needs a checkpoint"):
+        again()
+    lake.spark.conf.set("spark.sql.streaming.checkpointLocation", str(tmp_path))
+    try:
+        again()
+        die_before_the_checkpoint_knew(tmp_path / "known")
+        again()
+        assert numbers(lake, sink) == [1, 2, 3]
+        die_before_the_checkpoint_knew(tmp_path / "known")
+        lake.sql(f"insert into {sink} values (50, '')")
+        lake.sql(f"call system.expire_snapshots(table => '{sink}', older_than => {EVER}, retain_last => 1)")
+        with pytest.raises(StreamingQueryException, match=r"nobody can tell whether batch 0 of query .* was committed"):
+            again()
+    finally:
+        lake.spark.conf.unset("spark.sql.streaming.checkpointLocation")
+    assert numbers(lake, sink) == [1, 2, 3, 50]
+
+
 # ---------------------------------------------------------------- planted errors
 
 
@@ -268,6 +293,7 @@ def test_bad_input_is_one_sentence(lake: Lake, pair: tuple[str, str], tmp_path: 
         (lambda: spark.readStream.table(f"{source}.files"), "a metadata table is no stream"),
         (lambda: spark.readStream.table(f"{source}.tag_old"), "the tag `old` never changes, and is no stream"),
         (write(target="1"), "write option `target` is not supported"),
+        (lambda: rows.writeStream.queryName("q").toTable(sink), "a stream into a table needs a checkpoint"),
         (write(**{"fanout-enabled": "maybe"}), "`fanout-enabled` must be true or false"),
         (write(rows.select("id")), "the rows have the columns id"),
         (write(to=f"{sink}.files"), "a metadata table is no stream"),

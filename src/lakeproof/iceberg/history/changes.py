@@ -18,7 +18,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.failures import reading_file, translate_errors
-from lakeproof.iceberg.reading.delete_files import Positions, deleted_positions, read_equality_deletes
+from lakeproof.iceberg.reading.delete_files import Positions, deleted_positions, read_equality_deletes, values_of_field
 from lakeproof.iceberg.reading.planning import ScanPlan, plan
 
 COMPACTION = "replace"  # the operation of a snapshot that changed no row
@@ -155,17 +155,24 @@ class _Files:
 def _deleted_by_value(table: Table, path: str, delete_files: Sequence[dict[str, Any]]) -> Positions:
     """The positions of the rows whose values equality deletes name."""
     with translate_errors(f"file {path}"), reading_file(path), table.io.new_input(path).open() as stream:
-        file = pq.ParquetFile(pa.BufferReader(stream.read()))
-    by_id = {int((field.metadata or {}).get(b"PARQUET:field_id", b"-1")): field.name for field in file.schema_arrow}
+        content = pq.read_table(pa.BufferReader(stream.read()), partitioning=None)
     found: set[int] = set()
     for each in delete_files:
         ids = each["equality_ids"]
         gone = set(_tuples(read_equality_deletes(table, each["path"], ids).columns))
-        nulls = pa.nulls(file.metadata.num_rows)
-        read = file.read(columns=[by_id[number] for number in ids if number in by_id])
-        columns = [read[by_id[number]] if number in by_id else nulls for number in ids]
+        columns = [_values(table, content, number) for number in ids]
         found.update(at for at, values in enumerate(_tuples(columns)) if values in gone)
     return np.array(sorted(found), np.int64)
+
+
+def _values(table: Table, content: pa.Table, field_id: int) -> Any:
+    """A column of a file; one that is younger than the file has its initial default in all rows."""
+    found = values_of_field(content, field_id)
+    if found is not None:
+        return found
+    known = table.schema().find_column_name(field_id) is not None
+    default = table.schema().find_field(field_id).initial_default if known else None
+    return pa.array([default] * content.num_rows)
 
 
 def _tuples(columns: Sequence[Any]) -> Iterator[tuple[Any, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -162,6 +163,30 @@ def read_equality_deletes(table: Table, path: str, equality_ids: Iterable[int]) 
     with translate_errors(f"file {path}"), reading_file(path), table.io.new_input(path).open() as stream:
         found = pq.read_table(pa.BufferReader(stream.read()), partitioning=None)
     wanted = list(equality_ids)
-    by_id = {int((field.metadata or {}).get(b"PARQUET:field_id", b"-1")): field.name for field in found.schema}
+    by_id = {_id_of(field): field.name for field in found.schema}
     names = [table.schema().find_column_name(number) or by_id[number] for number in wanted]
-    return found.select([by_id.get(number, names[at]) for at, number in enumerate(wanted)]).rename_columns(names)
+    values = [values_of_field(found, number) for number in wanted]
+    return pa.table([found[name] if v is None else v for name, v in zip(names, values, strict=True)], names=names)
+
+
+def values_of_field(content: pa.Table, field_id: int) -> pa.ChunkedArray | None:
+    """The values of the column, or of the field inside structs, with that id; `None`: the file has none."""
+    for at, field in enumerate(content.schema):
+        path = _path_to(field, field_id)
+        if path is not None:
+            return reduce(pc.struct_field, path, content.column(at))
+    return None
+
+
+def _path_to(field: pa.Field, field_id: int) -> tuple[str, ...] | None:
+    if _id_of(field) == field_id:
+        return ()
+    for inner in field.type if pa.types.is_struct(field.type) else ():
+        below = _path_to(inner, field_id)
+        if below is not None:
+            return (inner.name, *below)
+    return None
+
+
+def _id_of(field: pa.Field) -> int:
+    return int((field.metadata or {}).get(b"PARQUET:field_id", b"-1"))

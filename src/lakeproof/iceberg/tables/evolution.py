@@ -387,7 +387,17 @@ def _repartition(table: Table, update: UpdateSpec, change: PartitionChange | _Re
     column = table.schema().find_column_name(find_column(table.schema(), change.column, _place(table)).field_id)
     assert column is not None
     # Without a name the field has Iceberg's: `id_bucket_16`, where CREATE TABLE would say `id_bucket`.
-    update.add_field(column, parse_transform(change.transform), change.name)
+    transform = parse_transform(change.transform)
+    try:
+        update.add_field(column, transform, change.name)
+    except ValueError as error:
+        if "Duplicate partition field" not in str(error):
+            raise
+        known = _field_name(table, change._replace(name=None))
+        said = f"`{column}` is partitioned by {transform} already, as `{known}`"
+        raise InvalidInput(
+            said, place=_place(table), hint="ALTER TABLE ... REPLACE PARTITION FIELD renames it"
+        ) from None
 
 
 def _field_name(table: Table, wanted: PartitionBy) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from lakeproof.commit import Isolation, Mode
@@ -9,6 +10,8 @@ from lakeproof.commit.policy import POLICIES
 from lakeproof.errors import InvalidInput
 
 _COMMANDS = ("delete", "update", "merge")
+_PARTS = ("", *(f"{command}." for command in _COMMANDS))
+_METRICS_OF = "write.metadata.metrics.column."
 
 
 def _one_of(*choices: str) -> Callable[[str], str]:
@@ -21,6 +24,22 @@ def _whole_number(value: str) -> str:
 
 def _flag(value: str) -> str:
     return "" if value.lower() in ("true", "false") else "true or false"
+
+
+def _metrics(value: str) -> str:
+    found = re.fullmatch(r"none|counts|full|truncate\((\d+)\)", value.strip(), re.IGNORECASE)
+    good = found is not None and found[1] != "0"
+    return "" if good else "none, counts, full or truncate(N)"
+
+
+def _only(*choices: str) -> Callable[[str], str]:
+    """A property of which nothing here honours another value."""
+    said = f"left out, or {' or '.join(choices)}: no other is honoured"
+    return lambda value: "" if value.lower() in choices else said
+
+
+def _nothing(value: str) -> str:
+    return "left out: nothing here honours it"
 
 
 _KNOWN: dict[str, Callable[[str], str]] = {
@@ -37,11 +56,31 @@ _KNOWN: dict[str, Callable[[str], str]] = {
             "write.metadata.previous-versions-max",
             "history.expire.max-snapshot-age-ms",
             "history.expire.min-snapshots-to-keep",
+            "history.expire.max-ref-age-ms",
+            "commit.manifest.min-count-to-merge",
+            "commit.manifest.target-size-bytes",
         ),
         _whole_number,
     ),
-    "write.metadata.delete-after-commit.enabled": _flag,
-    "write.wap.enabled": _flag,
+    **dict.fromkeys(
+        (
+            "write.metadata.delete-after-commit.enabled",
+            "write.wap.enabled",
+            "write.spark.accept-any-schema",
+            "write.spark.fanout.enabled",
+            "commit.manifest-merge.enabled",
+            "gc.enabled",
+        ),
+        _flag,
+    ),
+    **{f"write.{part}distribution-mode": _one_of("none", "hash", "range") for part in _PARTS},
+    "write.parquet.compression-codec": _one_of("zstd", "snappy", "gzip", "lz4", "uncompressed"),
+    "write.delete.granularity": _one_of("file", "partition"),
+    "write.metadata.metrics.default": _metrics,
+    "write.object-storage.enabled": _only("false"),
+    "write.location-provider.impl": _nothing,
+    "write.py-location-provider.impl": _nothing,
+    "encryption.key-id": _nothing,
     "write.format.default": _one_of("parquet", "orc", "avro"),
     "lakeproof.policy": _one_of(*POLICIES),
 }
@@ -62,6 +101,7 @@ def whole_number(properties: Mapping[str, str], name: str, default: int) -> int:
 def check_properties(properties: Mapping[str, str], place: str) -> None:
     """Refuse a value that nothing could honour later."""
     for name, value in properties.items():
-        wanted = _KNOWN[name](value) if name in _KNOWN else ""
+        check = _metrics if name.startswith(_METRICS_OF) else _KNOWN.get(name)
+        wanted = check(value) if check else ""
         if wanted:
             raise InvalidInput(f"the property {name} cannot be {value!r}", place=place, hint=f"it must be {wanted}")

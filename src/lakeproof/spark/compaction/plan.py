@@ -23,12 +23,12 @@ Partition = tuple[int, tuple[Any, ...]]
 class CompactionOptions(NamedTuple):
     """What a compaction may be told, by Iceberg's names.
 
-    Unlike Iceberg's, it takes two files for enough and one delete file for a reason: dead rows are what it is for.
+    Unlike Iceberg's, it takes two files for enough and one delete file for a reason: dead rows are what it is for. A
+    file is never divided, so that none is rewritten because it is large.
     """
 
     target_bytes: int = _SIZE
     min_bytes: int = _SIZE * 3 // 4
-    max_bytes: int = _SIZE * 9 // 5
     min_input_files: int = 2
     delete_file_threshold: int = 1
     rewrite_all: bool = False
@@ -39,14 +39,20 @@ class CompactionOptions(NamedTuple):
 _NAMES = {
     "target-file-size-bytes": "target_bytes",
     "min-file-size-bytes": "min_bytes",
-    "max-file-size-bytes": "max_bytes",
     "min-input-files": "min_input_files",
     "delete-file-threshold": "delete_file_threshold",
     "rewrite-all": "rewrite_all",
     "partial-progress.enabled": "partial_progress",
     "partial-progress.max-commits": "max_commits",
 }
-_IGNORED = ("max-concurrent-file-group-rewrites", "use-starting-sequence-number", "remove-dangling-deletes")
+_MAY_BE_NONE = ("min-file-size-bytes",)
+_ASK_NOTHING = {
+    "max-concurrent-file-group-rewrites": False,
+    "use-starting-sequence-number": True,
+    "remove-dangling-deletes": True,
+}
+"""Options that change nothing here, and whether each is a flag: the table's policy says how rewritten files are
+stamped, and delete files that reach no other file go with the files that they reached."""
 
 
 def options_of(table: Table, given: Mapping[str, str]) -> CompactionOptions:
@@ -55,12 +61,18 @@ def options_of(table: Table, given: Mapping[str, str]) -> CompactionOptions:
     said = {**({"target-file-size-bytes": target} if target else {}), **given}
     values: dict[str, Any] = {}
     for name, text in said.items():
-        if name not in _NAMES and name not in _IGNORED:
-            raise InvalidInput(f"there is no option `{name}`", hint=f"known are {', '.join(_NAMES)}")
-        if name in _NAMES:
+        if name not in _NAMES and name not in _ASK_NOTHING:
+            raise InvalidInput(f"there is no option `{name}`", hint=f"known are {', '.join((*_NAMES, *_ASK_NOTHING))}")
+        if name in _ASK_NOTHING:
+            _parsed(name, text, _ASK_NOTHING[name])
+        else:
             values[_NAMES[name]] = _parsed(name, text, isinstance(getattr(CompactionOptions(), _NAMES[name]), bool))
     size = values.get("target_bytes", _SIZE)
-    return CompactionOptions(**{"min_bytes": size * 3 // 4, "max_bytes": size * 9 // 5, **values})
+    found = CompactionOptions(**{"min_bytes": size * 3 // 4, **values})
+    if found.min_bytes > found.target_bytes:
+        hint = f"the target is {found.target_bytes} bytes: say target-file-size-bytes too, or less"
+        raise InvalidInput(f"option `min-file-size-bytes` cannot be {found.min_bytes}", hint=hint)
+    return found
 
 
 def _parsed(name: str, text: str, is_flag: bool) -> bool | int:
@@ -68,6 +80,8 @@ def _parsed(name: str, text: str, is_flag: bool) -> bool | int:
         return text.lower() == "true"
     if is_flag or not text.isdecimal():
         raise InvalidInput(f"option `{name}` cannot be {text!r}", hint="true or false" if is_flag else "a whole number")
+    if int(text) == 0 and name not in _MAY_BE_NONE:
+        raise InvalidInput(f"option `{name}` cannot be 0", hint="it is at least 1")
     return int(text)
 
 

@@ -182,11 +182,16 @@ class Gateway:
 
     def _field(self, owner: Any, name: str) -> Any:
         kind = owner.getClass()
-        while name not in {field.getName() for field in kind.getDeclaredFields()}:
-            kind = kind.getSuperclass()
-        field = kind.getDeclaredField(name)
-        field.setAccessible(True)
-        return field
+
+        def found() -> Any:
+            holder = kind
+            while name not in {field.getName() for field in holder.getDeclaredFields()}:
+                holder = holder.getSuperclass()
+            field = holder.getDeclaredField(name)
+            field.setAccessible(True)
+            return field
+
+        return self.once(f"{kind.getName()} field {name}", found)
 
     def dataframe(self, plan: Any) -> DataFrame:
         """A logical plan as a DataFrame."""

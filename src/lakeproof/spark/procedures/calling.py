@@ -11,9 +11,10 @@ from pyspark.sql import types as spark
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
+from lakeproof.spark.jvm.failures import translate_spark_errors
 from lakeproof.spark.statements.local_rows import local_rows
 from lakeproof.spark.statements.names import qualified
-from lakeproof.sql.statements import ProcedureCall
+from lakeproof.sql.statements import Computed, ProcedureCall
 
 LONG, INT, TEXT = spark.LongType(), spark.IntegerType(), spark.StringType()
 Row = tuple[Any, ...]
@@ -43,12 +44,12 @@ def run_procedure(engine: Engine, called: ProcedureCall, known: Mapping[str, Pro
     if procedure is None:
         hint = f"known are {', '.join(sorted(known))}"
         raise InvalidInput(f"there is no procedure `{called.procedure}`", hint=hint)
-    rows = procedure.run(engine, **_bound(called, procedure))
+    rows = procedure.run(engine, **_bound(engine, called, procedure))
     schema = spark.StructType([spark.StructField(name, kind, True) for name, kind in procedure.result])
     return local_rows(engine.gateway.spark, rows, schema)
 
 
-def _bound(called: ProcedureCall, procedure: Procedure) -> dict[str, Any]:
+def _bound(engine: Engine, called: ProcedureCall, procedure: Procedure) -> dict[str, Any]:
     names = [name.rstrip("?") for name in procedure.parameters]
     given: dict[str, Any] = {}
     for position, argument in enumerate(called.arguments):
@@ -56,12 +57,26 @@ def _bound(called: ProcedureCall, procedure: Procedure) -> dict[str, Any]:
         if name not in names or name in given:
             hint = f"its parameters are {', '.join(names)}"
             raise InvalidInput(f"`{called.procedure}` has no parameter {argument.name or position + 1}", hint=hint)
-        if argument.value is not None:  # NULL: as if it were not said
-            given[name] = _checked(name, argument.value)
+        value = _computed(engine, argument.value) if isinstance(argument.value, Computed) else argument.value
+        if value is not None:  # NULL: as if it were not said
+            given[name] = _checked(name, value)
     missing = [name for name in procedure.parameters if not name.endswith("?") and name not in given]
     if missing:
         raise InvalidInput(f"`{called.procedure}` needs {', '.join(missing)}", hint=f"parameters: {', '.join(names)}")
     return given
+
+
+def _computed(engine: Engine, expression: Computed) -> Any:
+    """The value of an expression; an instant as epoch milliseconds."""
+    query = f"select ({expression.text}) as value"
+    with translate_spark_errors(engine.gateway, query):
+        found = engine.gateway.spark.sql(query)
+        if isinstance(found.schema[0].dataType, spark.TimestampType | spark.TimestampNTZType | spark.DateType):
+            found = found.selectExpr("unix_millis(cast(value as timestamp)) as value")
+        value = found.collect()[0][0]
+    if isinstance(value, dict):
+        return tuple(each for pair in value.items() for each in pair)
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _checked(name: str, value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.mending.moved_table import rewrite_table_path
 from lakeproof.iceberg.tables.tables import joined_name
 from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
 from lakeproof.iceberg.upkeep.rewrite_manifests import rewrite_manifests
@@ -95,6 +96,28 @@ def _orphans(
     return [(path,) for path in found.files]
 
 
+def _moved(
+    engine: Engine,
+    table: str,
+    source_prefix: str,
+    target_prefix: str,
+    start_version: str | None = None,
+    end_version: str | None = None,
+    staging_location: str | None = None,
+    create_file_list: bool = True,
+) -> list[Row]:
+    done = rewrite_table_path(
+        table_named(engine, table),
+        source_prefix,
+        target_prefix,
+        start_version=start_version,
+        end_version=end_version,
+        staging=staging_location,
+        with_list=create_file_list,
+    )
+    return [(done.latest, done.file_list or "N/A", done.manifests, done.delete_files)]
+
+
 FILE_PROCEDURES: dict[str, Procedure] = {
     "rewrite_data_files": Procedure(
         ("table", "strategy?", "sort_order?", "options?", "where?", "branch?"),
@@ -130,5 +153,18 @@ FILE_PROCEDURES: dict[str, Procedure] = {
         ),
         (("orphan_file_location", TEXT),),
         _orphans,
+    ),
+    "rewrite_table_path": Procedure(
+        (
+            *("table", "source_prefix", "target_prefix", "start_version?", "end_version?", "staging_location?"),
+            "create_file_list?",
+        ),
+        (
+            ("latest_version", TEXT),
+            ("file_list_location", TEXT),
+            ("rewritten_manifest_file_paths_count", INT),
+            ("rewritten_delete_file_paths_count", INT),
+        ),
+        _moved,
     ),
 }

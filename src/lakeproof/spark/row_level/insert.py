@@ -32,6 +32,7 @@ from lakeproof.spark.row_level.scanned_files import dead_rows, homes_of, kept_ro
 from lakeproof.spark.statements.analysis import ParsedInsert
 from lakeproof.spark.statements.insert_analysis import ResolvedInsert, resolve_insert
 from lakeproof.spark.writing.leftovers import remove_folder, removed_if_refused
+from lakeproof.spark.writing.settings import refuse_settings
 from lakeproof.spark.writing.spark_write import WrittenFiles, write_rows
 
 _COMMANDS: dict[type, Command] = {
@@ -70,6 +71,7 @@ def insert(engine: Engine, found: ResolvedInsert, running: Running | None = None
     """
     table, rows, mode, said = found
     require_writable(table)
+    refuse_settings(engine.gateway)
     policy = engine.watch.policy_of(table)
     at_head = replaces_by_filter(_COMMANDS[type(mode)], policy, can_run_again=running is not None)
     if not said.reads and at_head:

@@ -34,6 +34,7 @@ from lakeproof.spark.row_level.prepared import PreparedChange, prepare_change
 from lakeproof.spark.row_level.update import update_effect
 from lakeproof.spark.statements.analysis import ParsedCommand
 from lakeproof.spark.writing.leftovers import remove_folder, removed_if_refused
+from lakeproof.spark.writing.settings import refuse_settings
 
 MAX_RERUNS_PROPERTY = "lakeproof.max-reruns"
 _log = logging.getLogger("lakeproof")
@@ -52,6 +53,7 @@ def run_row_level(
     command, find = parsed.command, partial(_EFFECTS[parsed.command], engine, parsed=parsed)
     table = engine.session_table(engine.load(name))
     require_writable(table)
+    refuse_settings(engine.gateway)
     policy = engine.watch.policy_of(table)
     mode = mode_for(command, policy, mode_of(table, command), run.again)
     base = TableChange(command, mode, isolation_of(table, command), command_id)

@@ -43,6 +43,7 @@ from lakeproof.spark.statements.table_options import (
     table_properties,
 )
 from lakeproof.spark.writing.leftovers import remove_folder, removed_if_refused
+from lakeproof.spark.writing.settings import refuse_settings
 from lakeproof.spark.writing.spark_write import write_rows
 from lakeproof.sql import statements as s
 
@@ -145,6 +146,7 @@ def create_from_rows(engine: Engine, made: s.CreateTable, name: str, rows: DataF
 
 def _create_as(engine: Engine, made: s.CreateTable, name: str, rows: DataFrame) -> None:
     """The rows are written for a table that nobody sees, and one request makes it with its first snapshot."""
+    refuse_settings(engine.gateway)
     create_namespace(engine.catalog, name.rpartition(".")[0], if_not_exists=True)
     staged = stage_table(engine.catalog, name, **details_of(engine, made, rows.schema))
     try:
@@ -172,7 +174,8 @@ def _fill(engine: Engine, made: s.CreateTable, name: str, staged: StagedTable, r
 def details_of(engine: Engine, made: s.CreateTable, schema: spark.StructType) -> dict[str, Any]:
     """What the statement says of a table, as `create_table` wants it told."""
     options = lowered(dict(made.options))
-    properties = {"owner": engine.gateway.spark.sparkContext.sparkUser(), **table_properties(dict(made.properties))}
+    said = {**table_properties(dict(made.options)), **table_properties(dict(made.properties))}
+    properties = {"owner": engine.gateway.spark.sparkContext.sparkUser(), **said}
     if made.provider.lower() in FORMATS and made.provider.lower() != "parquet":
         properties.setdefault("write.format.default", made.provider.lower())
     if made.comment:

@@ -35,6 +35,12 @@ def describe_table(gateway: Gateway, table: Table, *, extended: bool) -> DataFra
     return texts(gateway.spark, ("col_name", "data_type", "comment"), rows)
 
 
+def describe_columns(session: SparkSession, schema: spark.StructType) -> DataFrame:
+    """The columns of something that is no table, and has nothing else to tell."""
+    rows = [(field.name, field.dataType.simpleString(), field.metadata.get("comment")) for field in schema.fields]
+    return texts(session, ("col_name", "data_type", "comment"), rows)
+
+
 _COLUMNS_IN_ORDER = ("_spec_id", "_partition", "_file", "_pos", "_deleted", "_row_id", "_last_updated_sequence_number")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
@@ -39,8 +40,10 @@ from lakeproof.spark.statements.names import (
     is_managed_name,
     managed,
     managed_target,
+    named_metadata,
     qualified,
     refuse_managed_path,
+    refuse_stream,
     refuse_unsupported,
 )
 from lakeproof.spark.statements.options import WriteOptions, refuse_options_in
@@ -52,6 +55,8 @@ from lakeproof.sql.lexer import split
 from lakeproof.sql.parser import asks_for_management, target
 
 _AGGREGATES = re.compile(r"\b(count|min|max)\b", re.IGNORECASE)  # of which metadata may know the answer
+_CALL = re.compile(r"\s*call\b", re.IGNORECASE)
+_TEMPORARY = re.compile(r"\s*create\s+(or\s+replace\s+)?(global\s+)?temp(orary)?\s", re.IGNORECASE)
 _WITH = re.compile(r"\s*with\b", re.IGNORECASE)
 _OPTIONS = re.compile(r"\bwith\s*\(", re.IGNORECASE)
 _WRITES = re.compile(r"\b(update|delete|merge|insert)\b", re.IGNORECASE)
@@ -72,6 +77,9 @@ class StatementRunner:
                 return self._result(text, args)
         except AnalysisException as error:
             refuse_unsupported(self.engine, error)
+            raise
+        except Py4JJavaError as error:
+            refuse_stream(error)
             raise
 
     def _result(self, text: str, args: Arguments | None) -> DataFrame:
@@ -94,7 +102,8 @@ class StatementRunner:
             return parse_statement(text)
         except InvalidInput:
             name = target(text)
-            if asks_for_management(text) or (name is not None and managed(self.engine, name) is not None):
+            ours = _CALL.match(text) or asks_for_management(text)
+            if ours or (name is not None and managed(self.engine, name) is not None):
                 raise
             return s.Other(text)
 
@@ -109,6 +118,8 @@ class StatementRunner:
 
     def _row_level(self, text: str, args: Arguments | None) -> DataFrame:
         """UPDATE, DELETE or MERGE, or an INSERT, as Spark parses it; the table of somebody else is Spark's business."""
+        if _OPTIONS.search(text):
+            refuse_options_in(text, lambda name: managed(self.engine, name) is not None)
         parsed = self.analyzer.command_of(self.analyzer.parsed(text, args))
         name = None if parsed is None else managed_target(self.engine, parsed.target)
         if name is None or parsed is None:
@@ -167,13 +178,19 @@ class StatementRunner:
             case s.ShowExtended():
                 return self._show_extended(statement)
             case s.Other(text):
+                if _TEMPORARY.match(text) and asks_for_management(text):
+                    hint = "create temporary view v as select … from t"
+                    raise InvalidInput("a managed table is not temporary", place="using iceberg", hint=hint)
                 return self.spark_sql(text)
             case s.Drop(name) if is_managed_name(self.engine, name) or name_parts(name)[0] == CATALOG_NAME:
                 ddl.drop(self.engine, statement)  # even if its metadata cannot be read
                 return self.nothing()
         assert isinstance(statement, OnTable)
         table = managed(self.engine, statement.table)
-        return self.spark_sql(statement.text) if table is None else self._on_managed(statement, table)
+        if table is not None:
+            return self._on_managed(statement, table)
+        metadata = named_metadata(self.engine, statement.table)
+        return self.spark_sql(statement.text) if metadata is None else self._on_metadata(statement)
 
     def _on_managed(self, statement: OnTable, table: Table) -> DataFrame:
         session = self.engine.gateway.spark
@@ -197,6 +214,17 @@ class StatementRunner:
             case s.Show():
                 return shows.show_columns(session, table)
         return self.nothing()
+
+    def _on_metadata(self, statement: OnTable) -> DataFrame:
+        """What can be asked of a metadata table besides its rows: its columns."""
+        session, name = self.engine.gateway.spark, statement.table
+        if isinstance(statement, s.Describe) and not statement.column:
+            return describing.describe_columns(session, session.table(name).schema)
+        if isinstance(statement, s.Show) and statement.what == "columns":
+            return texts(session, ("col_name",), [(each,) for each in session.table(name).columns])
+        if isinstance(statement, s.Show) and statement.what == "create table":
+            return self.spark_sql(statement.text)
+        raise InvalidInput("a metadata table has no such statement", place=f"table {name}", hint="SELECT and DESCRIBE")
 
     def _show_extended(self, shown: s.ShowExtended) -> DataFrame:
         """Spark's own tables, and the managed ones, of that pattern."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
@@ -111,6 +112,11 @@ def spark_has(engine: Engine, name: str) -> bool:
 
 def refuse_unsupported(engine: Engine, error: AnalysisException) -> None:
     """A command of Spark's own does not find a managed table where Spark keeps its tables: say why."""
+    if error.getCondition() == "MISSING_CATALOG_ABILITY.PROCEDURES":
+        hint = "CALL system.name(…) calls ours; the reference of SQL lists them"
+        raise InvalidInput(
+            "Spark's session catalog has no procedures, and no catalog has this one", hint=hint
+        ) from None
     if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
         return
     *before, name = name_parts((error.getMessageParameters() or {}).get("relationName", ""))
@@ -119,6 +125,13 @@ def refuse_unsupported(engine: Engine, error: AnalysisException) -> None:
             f"the managed table `{name}` has no such statement",
             hint="lake.sql has SHOW, DESCRIBE, ALTER, CALL system.…: see the reference of statements",
         ) from None
+
+
+def refuse_stream(error: Py4JJavaError) -> None:
+    """`from stream(t)`: Spark looks for the source of a stream, and finds the name of ours."""
+    if "[DATA_SOURCE_NOT_FOUND]" in str(error) and "data source: lakeproof." in str(error):
+        hint = "spark.readStream.table(name) is one, and can be queried as a temporary view"
+        raise InvalidInput("a managed table in a query is no stream", hint=hint) from None
 
 
 def refuse_managed_path(engine: Engine, path: str) -> None:

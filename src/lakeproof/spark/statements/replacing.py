@@ -30,6 +30,7 @@ from lakeproof.spark.row_level.target import analyzer_of
 from lakeproof.spark.statements import ddl
 from lakeproof.spark.statements.names import qualified
 from lakeproof.spark.writing.leftovers import remove_folder, removed_if_refused
+from lakeproof.spark.writing.settings import refuse_settings
 from lakeproof.spark.writing.spark_write import write_rows
 from lakeproof.sql import statements as s
 
@@ -105,6 +106,7 @@ def _replaced_once(engine: Engine, made: s.CreateTable, name: str, command_id: s
 def _replaced(
     engine: Engine, made: s.CreateTable, table: Table, rows: DataFrame, said: Asked, running: Running
 ) -> Committed | RunAgain:
+    refuse_settings(engine.gateway)
     watch = engine.watch
     wanted = replacement(**ddl.details_of(engine, made, rows.schema))
     staged = wanted.of(table)

@@ -9,6 +9,7 @@ from lakeproof.spark.engine import Engine
 
 MANAGED = "addtablemanagement"
 DEPENDENCIES = "columndependencies"
+TABLE_OPTIONS = ("path", MANAGED, DEPENDENCIES)
 
 
 def is_managed(provider: str, options: dict[str, str]) -> bool:

@@ -16,8 +16,9 @@ from lakeproof.spark.statements.names import under_its_name
 from lakeproof.spark.statements.options import reader_options
 from lakeproof.spark.streams.sink import TableSink, last_logged
 from lakeproof.spark.streams.source import stream_of
-from lakeproof.spark.streams.stream_options import check_write_options, read_options
+from lakeproof.spark.streams.stream_options import check_write_options, checkpoint_of, read_options
 from lakeproof.spark.streams.stream_table import StreamTable, named_table, stream_table
+from lakeproof.spark.writing.settings import refuse_settings
 from lakeproof.spark.writing.spark_write import tagged
 
 Connected = Callable[[SparkSession], Engine | None]
@@ -120,12 +121,13 @@ def _start(
     given = reader_options(gateway, java)
     check_write_options(given, table.place)
     _refuse_partitions(table, java)
+    refuse_settings(gateway)
     mode = str(gateway.hidden_field(java, spark41.OUTPUT_MODE).toString())
     if mode not in ("Append", "Complete"):
         hint = "use append or complete, or merge each batch with foreachBatch"
         raise InvalidInput(f"the output mode {mode.lower()} is not supported", place=table.place, hint=hint)
     tagged(spark41.frame_of(writer), table.now())  # columns that do not fit are told now
-    logged = last_logged(gateway, given.get("checkpointlocation"))
+    logged = last_logged(gateway, checkpoint_of(gateway.spark, given, table.place))
     return _original_start(writer.foreachBatch(TableSink(table, complete=mode == "Complete", logged=logged).write))
 
 

@@ -53,10 +53,8 @@ class TableSink:
         engine.write(table, own, Overwrite() if self.complete else AppendRows(), batch=batch)
 
 
-def last_logged(gateway: Gateway, checkpoint: str | None) -> int:
+def last_logged(gateway: Gateway, checkpoint: str) -> int:
     """The last batch that a checkpoint has begun; -1: none, or there is no checkpoint yet."""
-    if checkpoint is None:
-        return -1
     offsets = gateway.jvm.org.apache.hadoop.fs.Path(checkpoint, "offsets")
     files = offsets.getFileSystem(gateway.session.sessionState().newHadoopConf())
     found = files.listStatus(offsets) if files.exists(offsets) else []

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from pyspark.sql import SparkSession
+
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.history.stream_positions import (
     SKIP_DELETES,
@@ -17,7 +19,8 @@ _FROM, _MAX_FILES = "stream-from-timestamp", "streaming-max-files-per-micro-batc
 _MAX_ROWS = "streaming-max-rows-per-micro-batch"
 _READ = (_FROM, SKIP_OVERWRITES, SKIP_DELETES, _MAX_FILES, _MAX_ROWS)
 _FANOUT = "fanout-enabled"
-_WRITE = ("checkpointlocation", _FANOUT, "path")
+_CHECKPOINT, _NAME = "checkpointlocation", "queryname"
+_WRITE = (_CHECKPOINT, _FANOUT, "path", _NAME)
 
 
 class ReadOptions(NamedTuple):
@@ -39,6 +42,17 @@ def check_write_options(options: Mapping[str, str], place: str) -> None:
     """Those of a `DataStreamWriter` ask nothing of us: several partitions are open at a time anyway."""
     _refuse_unknown(options, _WRITE, "write", place)
     _switch(options, _FANOUT, place)
+
+
+def checkpoint_of(spark: SparkSession, options: Mapping[str, str], place: str) -> str:
+    """Where the query keeps what it has done, as Spark finds it; without one every start would write all rows again."""
+    if _CHECKPOINT in options:
+        return options[_CHECKPOINT]
+    folder, name = spark.conf.get("spark.sql.streaming.checkpointLocation", None), options.get(_NAME)
+    if not folder or not name:
+        hint = 'option("checkpointLocation", ...), or queryName(...) where the session says a folder for all queries'
+        raise InvalidInput("a stream into a table needs a checkpoint", place=place, hint=hint)
+    return f"{folder.rstrip('/')}/{name}"
 
 
 def _refuse_unknown(options: Mapping[str, str], known: tuple[str, ...], verb: str, place: str) -> None:

@@ -22,10 +22,11 @@ from lakeproof.iceberg.tables.column_dependencies import table_dependencies
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.jvm.spark_types import to_spark_schema
+from lakeproof.spark.writing.worker_write import arrow_codec
 
 MOST_ROWS = 50  # each costs a few calls to the JVM; a job costs some hundred
 _SEPARATOR = "\x00\x01\x00"
-_CODECS = ("zstd", "snappy", "gzip", "uncompressed")
+_CODECS = ("zstd", "snappy", "gzip", "none")
 _Row = tuple[Any, ...]
 
 
@@ -62,7 +63,7 @@ def local_files(gateway: Gateway, table: iceberg.Table, rows: DataFrame, folder:
     if plan.nodeName() != "LocalRelation" or table_dependencies(table) or table.sort_order().fields:
         return None
     columns = _columns(table, rows)
-    codec = table.properties.get("write.parquet.compression-codec", "zstd").lower()
+    codec = arrow_codec(table)
     if columns is None or codec not in _CODECS or table.properties.get("write.format.default", "parquet") != "parquet":
         return None
     data = plan.data()

@@ -32,15 +32,19 @@ def worker_paths(
 
     Only a task that succeeded gives back the names of its files.
     """
-    codec = table.properties.get("write.parquet.compression-codec", "zstd")
-    writer = _writer(list(names), folder, table.schema().as_arrow(), codec)
+    writer = _writer(list(names), folder, table.schema().as_arrow(), arrow_codec(table))
     return [(row["path"], row["partition"]) for row in map_in_arrow(rows, writer, _RESULT).collect()]
+
+
+def arrow_codec(table: Table) -> str:
+    """The table's codec as Arrow calls it."""
+    codec = table.properties.get("write.parquet.compression-codec", "zstd").lower()
+    return "none" if codec == "uncompressed" else codec
 
 
 def driver_files(rows: Any, names: Sequence[str], folder: str, table: Table) -> list[WrittenFile]:
     """The rows of an Arrow table as Parquet files below `folder`, one for each partition, written where they are."""
-    codec = table.properties.get("write.parquet.compression-codec", "zstd")
-    writer = _writer(list(names), folder, table.schema().as_arrow(), codec)
+    writer = _writer(list(names), folder, table.schema().as_arrow(), arrow_codec(table))
     with translate_errors(f"folder {folder}"):  # what goes wrong in a worker Spark tells, and `jvm/failures` words it
         written = [row for batch in writer(iter(rows.to_batches())) for row in batch.to_pylist()]
     return [WrittenFile(row["path"], _partition(row["partition"], table)) for row in written]
