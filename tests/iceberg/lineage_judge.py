@@ -15,6 +15,8 @@ from pyiceberg.table import Table
 
 MODES = ("copy-on-write", "merge-on-read")
 COMMANDS = ("insert", "update", "move", "delete", "merge", "rewrite")
+OTHERS = ("overwrite", "sort", "manifests", "delete_files", "expire")
+"""What is not tried in pairs: rows that give way to new ones, and upkeep that leaves every row as it is."""
 COLUMNS = "_row_id, _last_updated_sequence_number, id, v, k"
 Values = tuple[str, str]
 Read = tuple[int, int, int, str, str]
@@ -65,8 +67,8 @@ class Walk:
             yield act
 
     def random(self, count: int) -> list[str]:
-        """So many names."""
-        return [self.r.choice(COMMANDS) for _ in range(count)]
+        """So many names, each of `COMMANDS` twice as likely as one of `OTHERS`."""
+        return [self.r.choice((*COMMANDS, *COMMANDS, *OTHERS)) for _ in range(count)]
 
     def _new(self, count: int) -> dict[int, Values]:
         first, self.last = self.last + 1, self.last + count
@@ -105,9 +107,32 @@ class Walk:
         )
         return Act(text, after, frozenset((*changed, *new)))
 
+    def _overwrite(self) -> Act:
+        to = self.r.choice("xyz")
+        new = {key: (v, to) for key, (v, _) in self._new(2).items()}
+        left = {key: values for key, values in self.rows.items() if values[1] != to}
+        told = ", ".join(f"({key}, '{v}')" for key, (v, _) in new.items())
+        return Act(f"insert overwrite {{t}} partition (k = '{to}') values {told}", {**left, **new}, frozenset(new))
+
     def _rewrite(self) -> Act:
-        text = "call {s}system.rewrite_data_files(table => '{t}', options => map('rewrite-all', 'true'))"
-        return Act(text, self.rows, frozenset())
+        return self._upkeep("rewrite_data_files", ", options => map('rewrite-all', 'true')")
+
+    def _sort(self) -> Act:
+        order = self.r.choice(("id desc", "v", "zorder(id, v)"))
+        how = f", strategy => 'sort', sort_order => '{order}', options => map('rewrite-all', 'true')"
+        return self._upkeep("rewrite_data_files", how)
+
+    def _manifests(self) -> Act:
+        return self._upkeep("rewrite_manifests")
+
+    def _delete_files(self) -> Act:
+        return self._upkeep("rewrite_position_delete_files", ", options => map('rewrite-all', 'true')")
+
+    def _expire(self) -> Act:
+        return self._upkeep("expire_snapshots", ", older_than => timestamp '2100-01-01'")
+
+    def _upkeep(self, procedure: str, more: str = "") -> Act:
+        return Act(f"call {{s}}system.{procedure}(table => '{{t}}'{more})", self.rows, frozenset())
 
 
 class Judge:

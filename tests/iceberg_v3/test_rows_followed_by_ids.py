@@ -33,6 +33,8 @@ from lakeproof.iceberg.format_v3.row_moves import ids_of_rows, replaced_files, w
 from lakeproof.iceberg.pyiceberg_names import DataFile, LongType, NestedField, Schema, Table
 from lakeproof.iceberg.reading.planning import plan
 from lakeproof.iceberg.tables.branches import MAIN
+from lakeproof.iceberg.tables.evolution import alter_properties
+from lakeproof.iceberg.tables.refs import create_branch
 
 THREE = {"format-version": "3"}
 STORED = (
@@ -208,6 +210,23 @@ def test_the_files_of_a_snapshot_are_told_with_their_ids(lake: Lakehouse) -> Non
     assert found.removed
     assert found.added
     assert None not in (*found.removed, *found.added)
+
+
+def test_a_file_of_before_the_upgrade_has_other_ids_on_another_branch(lake: Lakehouse) -> None:
+    table = insert(lake.create(), people(1, 2))
+    (path,) = plan(table).files["path"].to_pylist()
+    create_branch(table, "b")
+    alter_properties(table, THREE)
+    insert(lake.load(), people(3))
+    table = insert(lake.load(), people(4), branch="b")
+    heads = [table.metadata.refs[name].snapshot_id for name in ("main", "b")]
+    found = [ids_of_rows(table, head, ((path, 0b11),), lake.cache) for head in heads]
+    firsts = [
+        next(file["first_row_id"] for file in plan(table, snapshot_id=head).files.to_pylist() if file["path"] == path)
+        for head in heads
+    ]
+    assert firsts[0] != firsts[1]
+    assert [each.tolist() for each in found if each is not None] == [[first, first + 1] for first in firsts]
 
 
 def an_update(table: Table, isolation: Isolation, key: int) -> tuple[TableChange, NewFiles]:

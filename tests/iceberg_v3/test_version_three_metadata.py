@@ -11,7 +11,10 @@ import pytest
 from lakehouse import PEOPLE, Lakehouse, files_below, insert, path_of, people, rows_of, write
 from test_other_catalogs import OnlyCommitTable
 
+from lakeproof.commit import Command, TableChange
+from lakeproof.commit.policy import LAKEPROOF
 from lakeproof.errors import InvalidInput
+from lakeproof.iceberg.committing.commit import no_hook
 from lakeproof.iceberg.committing.whole_file_commits import append
 from lakeproof.iceberg.format_v3.metadata import lost
 from lakeproof.iceberg.pyiceberg_names import IntegerType, Table
@@ -20,6 +23,7 @@ from lakeproof.iceberg.tables.creation import publish, stage_table
 from lakeproof.iceberg.tables.evolution import AddColumn, alter_properties, alter_schema
 from lakeproof.iceberg.tables.refs import create_tag
 from lakeproof.iceberg.tables.registering import register_table
+from lakeproof.iceberg.tables.replacing import Replacing, replace_with_rows, replace_without_rows, replacement
 from lakeproof.iceberg.tables.tables import create_table
 from lakeproof.iceberg.upkeep.expire import expire_snapshots
 
@@ -141,8 +145,12 @@ def test_what_would_be_lost_is_refused_before_anything_is_written(lake: Lakehous
     table = planted(lake, change)
     files = write(table, people(2))
     before = files_below(lake.warehouse)
+    wanted = replacement(PEOPLE)
+    made = Replacing(wanted, wanted.of(table), TableChange(Command.INSERT), LAKEPROOF, {})
     for command in (
         lambda: append(table, files),
+        lambda: replace_without_rows(table, wanted),
+        lambda: replace_with_rows(table, made, files, no_hook, reruns=0, reruns_left=False),
         lambda: alter_properties(table, {"a": "b"}),
         lambda: create_tag(table, "v"),
         lambda: alter_schema(table, [AddColumn("more", IntegerType())]),

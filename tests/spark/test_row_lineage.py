@@ -20,6 +20,7 @@ from lakeproof.iceberg.committing.commit import SCANNED
 from lakeproof.spark.jvm.spark41 import execution_of
 from lakeproof.spark.lake import Lake
 from lakeproof.spark.reading.columns import kept_columns
+from lakeproof.spark.row_level import new_rows
 
 pytestmark = pytest.mark.spark
 Rows = Callable[[str], list[tuple[Any, ...]]]
@@ -47,6 +48,32 @@ def test_rows_keep_their_ids_through_random_commands(lake: Lake, name: str, mode
     assert list(_wrong(lake, name, mode, 2, ["update", "rewrite", "move", "merge", *walk.random(STEPS)])) == []
 
 
+@pytest.mark.parametrize("most_told", [new_rows.MOST_TOLD, -1], ids=["told by the write", "kept by Spark"])
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_keep_their_ids_where_they_do_not_come_to_the_driver(
+    lake: Lake, name: str, mode: str, most_told: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit, value in (("SMALL_BYTES", 0), ("FEW_ROWS", 0), ("MOST_TOLD", most_told)):
+        monkeypatch.setattr(new_rows, limit, value)
+    assert list(_wrong(lake, name, mode, 5, ["update", "merge", "move", "update"])) == []
+
+
+def test_rows_keep_their_ids_where_a_compaction_sorts_them(lake: Lake, name: str) -> None:
+    names = ["update", "sort", "overwrite", "merge", "sort", "delete", "manifests", "delete_files", "sort"]
+    assert list(_wrong(lake, name, "merge-on-read", 3, names)) == []
+
+
+def test_rows_with_lists_keep_their_ids_in_a_sorting_compaction(lake: Lake, rows: Rows, name: str) -> None:
+    lake.sql(f"create table {name} (id int, a array<int>) using iceberg tblproperties ('format-version'='3')")
+    for key in (1, 2, 3):
+        lake.sql(f"insert into {name} values ({key}, array({key}))")
+    asked = f"select _row_id, _last_updated_sequence_number, id, a[0] from {name} order by id"
+    before = rows(asked)
+    how = "strategy => 'sort', sort_order => 'id desc', options => map('rewrite-all', 'true')"
+    lake.sql(f"call system.rewrite_data_files(table => '{name}', {how})")
+    assert rows(asked) == before == [(0, 1, 1, 1), (1, 2, 2, 2), (2, 3, 3, 3)]
+
+
 class Planted(NamedTuple):
     """An error that the walk must find."""
 
@@ -66,7 +93,8 @@ def _planted() -> list[Planted]:
 def test_the_judge_finds_a_planted_error(lake: Lake, name: str, error: Planted) -> None:
     with planted(error):
         kept_columns.columns.clear()  # columns that were made before know nothing of the error
-        found = next(_wrong(lake, name, "copy-on-write", 2, ["update", "rewrite", "delete", "rewrite"]), None)
+        names = ["update", "rewrite", "delete", "rewrite", "sort"]
+        found = next(_wrong(lake, name, "copy-on-write", 2, names), None)
     kept_columns.columns.clear()
     assert found is not None, f"nobody saw that {error.name}"
 

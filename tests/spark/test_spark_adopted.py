@@ -63,6 +63,23 @@ def test_add_files_adopts_a_folder_as_one_snapshot(lake: Lake, rows: Rows, name:
         lake.sql(f"call system.add_files('{name}', '{tmp_path}/nothing')")
 
 
+def test_what_adopted_files_cannot_do_they_can_once_they_are_written_anew(
+    lake: Lake, rows: Rows, name: str, tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"id": [1, 2], "v": ["a", "b"]}), tmp_path / "one.parquet")
+    lake.sql(f"create table {name} (id bigint, v string) using iceberg tblproperties ('format-version'='3')")
+    lake.sql(f"call system.add_files('{name}', '{tmp_path}')")
+    asked = f"select _row_id, id, v from {name} order by id"
+    rewrite = f"call system.rewrite_data_files(table => '{name}', options => map('rewrite-all', 'true'))"
+    for text in (asked, f"update {name} set v = 'c' where id = 2", rewrite):
+        with pytest.raises(InvalidInput, match="INSERT OVERWRITE the table with SELECT"):
+            lake.sql(text)
+    lake.sql(f"insert overwrite {name} select * from {name}")
+    before = {key: number for number, key, _ in rows(asked)}
+    lake.sql(f"update {name} set v = 'c' where id = 2")
+    assert rows(asked) == [(before[1], 1, "a"), (before[2], 2, "c")]
+
+
 def test_an_orc_table_is_managed_and_pruned_by_partition_only(lake: Lake, rows: Rows, name: str) -> None:
     lake.sql(
         f"create table {name} (id bigint, p string) using orc options (addTableManagement 'true') partitioned by (p)"

@@ -152,7 +152,8 @@ def _files(segment: Segment, spans: Sequence[Span], rows: Ids) -> Iterator[Numbe
 
 
 def _read(io: FileIO, file: NumberedFile) -> FileRowIds:
-    return _recent.get(file.path, lambda: _read_columns(io, file))
+    # A file that was there before an upgrade gets its ids on each branch anew.
+    return _recent.get(f"{file.path}#{file.first}", lambda: _read_columns(io, file))
 
 
 def _read_columns(io: FileIO, file: NumberedFile) -> FileRowIds:

@@ -45,6 +45,7 @@ from lakeproof.iceberg.committing.table_access import TableAccess, Try
 from lakeproof.iceberg.committing.table_commits import go_through
 from lakeproof.iceberg.committing.values import shape_of
 from lakeproof.iceberg.failures import translate_errors
+from lakeproof.iceberg.format_v3.metadata import require_kept
 from lakeproof.iceberg.tables.branches import MAIN
 from lakeproof.iceberg.tables.catalogs import warehouse_location
 from lakeproof.iceberg.tables.column_dependencies import DEPENDENCIES_PROPERTY, check_dependencies
@@ -135,6 +136,7 @@ class _ReplacingAccess(TableAccess):
 
     def write(self, answer: Commit | CommitWith, written: Hook) -> None:
         """Write a try on no head, for the table as it is to be."""
+        require_kept(self.table)
         replaced = self.made.wanted.of(self.table)
         _refuse_others(replaced.table, self.made.staged.table)
         mine = Try(Producer(replaced.table, self.cache), [], [])

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from lakeproof.errors import InvalidInput, LakeproofError
 from lakeproof.iceberg.committing.footers import WrittenFile
+from lakeproof.iceberg.format_v3.lineage import as_stored
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.tables.evolution import SortedBy, sorted_by
 from lakeproof.iceberg.tables.tables import PartitionBy, find_column, name_parts
@@ -96,14 +97,17 @@ def together(pieces: Iterable[Piece]) -> list[Piece]:
 def rewrite_sorted(
     engine: Engine, table: Table, piece: Piece, lost: Found, order: Sorting, target_bytes: int
 ) -> RewrittenFiles:
-    """The files of one partition as files of about the target size, sorted, without the rows that are lost."""
-    gateway, folder = engine.gateway, new_folder(table)
+    """The files of one partition as files of about the target size, sorted, without the rows that are lost.
+
+    A row keeps its id and the number of its last change, as wherever it moves.
+    """
+    gateway, folder, stored = engine.gateway, new_folder(table), as_stored(table)
     rows = rows_kept(gateway, table, placed_source(engine, table), piece, lost)
     count = max(1, -(-sum(home.bytes for home in piece) // target_bytes))
     with removed_if_failed(gateway, folder):
-        paths = _paths(engine, table, order.sorted(table, rows, count), folder)
+        paths = _paths(engine, stored, order.sorted(table, rows, count), folder)
         files = [WrittenFile(path, piece[0].partition, piece[0].file.spec_id) for path in paths]
-        made = with_statistics(table, files)
+        made = with_statistics(stored, files)
         written = sum(file.record_count for file in made)
         wanted = sum(kept_rows(home, lost).bit_count() for home in piece)
         if written != wanted:  # never seen; if it happens, nothing may be replaced by it

@@ -51,6 +51,11 @@ def v2_columns(helper: Any, schema: Any) -> Any:
     return helper.structTypeToV2Columns(schema, getattr(helper, "structTypeToV2Columns$default$2")())
 
 
+def function_catalogs(version: tuple[int, ...] = INSTALLED) -> tuple[str | None, ...]:
+    """The catalogs under which a function of the session is looked for; from 4.2 on its name must say one."""
+    return ("spark_catalog", None) if version < (4, 2) else ("spark_catalog",)
+
+
 def wanted_table(how: tuple[Any, ...]) -> WantedTable:
     """What the arguments of `loadTable` behind the identifier say.
 

@@ -19,6 +19,7 @@ from lakeproof.iceberg import pyiceberg_names as iceberg
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway, JavaProxy, from_java, items_of
 from lakeproof.spark.jvm.spark_types import to_iceberg_type
+from lakeproof.spark.jvm.versions import function_catalogs
 from lakeproof.spark.writing.transforms import transform_column
 
 NAMES = ("bucket", "truncate", "years", "months", "days", "hours", "iceberg_version")
@@ -30,8 +31,9 @@ def register_functions(gateway: Gateway) -> None:
     """The session knows the functions from now on."""
     registry = gateway.session.sessionState().functionRegistry()
     for name in NAMES:
-        for catalog in (gateway.some("spark_catalog"), gateway.none):
-            known = gateway.named(spark41.FUNCTION_IDENTIFIER)(name, gateway.some(SYSTEM), catalog)
+        for catalog in function_catalogs():
+            within = gateway.none if catalog is None else gateway.some(catalog)
+            known = gateway.named(spark41.FUNCTION_IDENTIFIER)(name, gateway.some(SYSTEM), within)
             info = gateway.named(spark41.EXPRESSION_INFO)("lakeproof", SYSTEM, name)
             registry.registerFunction(known, info, TransformFunction(gateway, name))
 

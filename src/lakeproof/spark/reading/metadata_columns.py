@@ -141,7 +141,7 @@ def scan_with_metadata(scans: Scans, scan: Scan, asked: Sequence[str]) -> DataFr
         raise InvalidInput(
             "files that are read by name have no metadata columns",
             place=f"table {source.label}",
-            hint="call system.rewrite_data_files first, which writes them anew",
+            hint="write them anew first: INSERT OVERWRITE the table with SELECT * from it",
         )
     chosen = [each for each in METADATA_COLUMNS if each.name in asked]
     columns = scan_columns(scan.schema, history_of(source.table))

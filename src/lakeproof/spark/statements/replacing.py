@@ -16,6 +16,7 @@ from lakeproof.commit.planning import Run, run_until_done
 from lakeproof.errors import InvalidInput
 from lakeproof.filters import any_of
 from lakeproof.iceberg.committing.commit import FILES_WRITTEN, SCANNED, Committed
+from lakeproof.iceberg.format_v3.metadata import require_kept
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.tables.branches import TableAt
 from lakeproof.iceberg.tables.replacing import Replacing, replace_with_rows, replace_without_rows, replacement
@@ -80,6 +81,7 @@ def _refuse(engine: Engine, made: s.CreateTable, table: Table) -> None:
     place = f"table {'.'.join(table.name())}"
     if isinstance(table, TableAt):
         raise InvalidInput("a branch or tag cannot be replaced", place=place, hint="replace the table itself")
+    require_kept(table)
     ddl.refuse_unmakable(engine, made, place)
     told = dict(made.properties)
     if any(column.default is not None for column in made.columns):
