@@ -232,6 +232,19 @@ def test_a_table_whose_metadata_cannot_be_read_can_still_be_listed_and_dropped(
     lake.sql(f"drop table if exists {name}")
 
 
+def test_a_folder_of_a_namespace_is_refused(lake: Lake, rows: Rows, name: str) -> None:
+    said = "a namespace has no folder of its own"
+    with pytest.raises(InvalidInput, match=said):
+        lake.sql(f"create namespace {name} location '/tmp/{name}'")
+    assert (name,) not in rows("show namespaces")
+    lake.sql(f"create namespace {name} comment 'ours' with properties (k = 'v')")
+    lake.sql(f"alter namespace {name} set properties (k = 'w')")
+    with pytest.raises(InvalidInput, match=said):
+        lake.sql(f"alter namespace {name} set location '/tmp/{name}'")
+    assert ("Properties", "((k,w))") in rows(f"describe namespace extended {name}")
+    lake.sql(f"drop namespace {name}")
+
+
 def test_ways_to_write_are_told_apart() -> None:
     append: Any = AppendRows()
     assert append != OverwritePartitions()

@@ -7,6 +7,7 @@ the session catalog that was there before, so that Spark's own tables, views and
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JJavaError
@@ -320,8 +321,16 @@ class SessionCatalog(JavaProxy):
     @from_java
     def createNamespace(self, namespace: Any, properties: Any) -> None:
         """Both catalogs know it, so that managed tables can be made in it."""
+        _refuse_location(namespace, dict(properties))
         self.delegate.createNamespace(namespace, properties)
         create_namespace(self.engine.catalog, ".".join(namespace), if_not_exists=True)
+
+    @from_java
+    def alterNamespace(self, namespace: Any, changes: Any) -> None:
+        """Spark keeps what is said of a namespace."""
+        told = [str(change.property()) for change in changes]
+        _refuse_location(namespace, told)
+        self.delegate.alterNamespace(namespace, changes)
 
     @from_java
     def dropNamespace(self, namespace: Any, cascade: bool) -> bool:
@@ -345,6 +354,15 @@ def _delegated(name: str) -> Any:
         return getattr(self.delegate, name)(*arguments)
 
     return method
+
+
+def _refuse_location(namespace: Any, properties: Iterable[str]) -> None:
+    if "location" in properties:
+        raise InvalidInput(
+            "a namespace has no folder of its own: its tables lie in the warehouse",
+            place=f"namespace {'.'.join(namespace)}",
+            hint="say LOCATION in CREATE TABLE",
+        )
 
 
 def _refuse_row_level(privileges: Any, name: str) -> None:
