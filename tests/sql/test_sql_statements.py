@@ -308,6 +308,8 @@ def test_an_argument_of_call_that_is_no_literal_is_kept_as_text(text: str) -> No
     assert called.arguments == (s.Argument(s.Computed(text)), s.Argument(s.Computed(text), "since"))
 
 
-def test_a_call_to_a_catalog_that_is_not_ours_is_sparks() -> None:
-    assert isinstance(parse_statement("call mine.system.x(date '2020-01-01' + 1)"), s.Other)
-    assert isinstance(parse_statement("call spark_catalog.system.x(1)"), s.ProcedureCall)
+def test_a_call_says_whether_it_is_of_a_catalog_that_is_not_ours() -> None:
+    for text, elsewhere in (("mine.system.x(date '2020-01-01' + 1)", True), ("spark_catalog.system.x(1)", False)):
+        called = parse_statement(f"call {text}")
+        assert isinstance(called, s.ProcedureCall)
+        assert called.is_of_another_catalog is elsewhere

@@ -198,8 +198,6 @@ def _call(cursor: Cursor) -> Statement:
     cursor.expect("call")
     procedure = cursor.name().lower()
     bare = procedure.removeprefix("lakeproof.").removeprefix("spark_catalog.").removeprefix("system.")
-    if bare.count(".") > 1:  # of a catalog of somebody else's
-        return Other(cursor.text)
     cursor.expect_mark("(")
     arguments = []
     while not cursor.accept_mark(")"):

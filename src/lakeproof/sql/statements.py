@@ -305,6 +305,11 @@ class ProcedureCall(NamedTuple):
     text: str
     arguments: tuple[Argument, ...] = ()
 
+    @property
+    def is_of_another_catalog(self) -> bool:
+        """Whether its name says whose it is, and it is neither ours nor the session catalog's."""
+        return self.procedure.count(".") > 1
+
 
 class Explain(NamedTuple):
     """EXPLAIN [mode] of another statement."""

@@ -169,6 +169,8 @@ class StatementRunner:
             case s.InsertDirectory(path, text):
                 refuse_managed_path(self.engine, path)
                 return self.spark_sql(text)
+            case s.ProcedureCall() if statement.is_of_another_catalog:
+                return self.spark_sql(statement.text)
             case s.ProcedureCall():
                 return call_procedure(self.engine, statement)
             case s.Explain(mode, inner, text):
