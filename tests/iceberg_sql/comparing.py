@@ -26,6 +26,7 @@ _FILES = (
     (re.compile(r"\d{5}-[0-9a-f-]+(\.gz)?\.metadata\.json(\.gz)?"), "{metadata}.json"),
     (re.compile(r"[\w{} -]+\.stats\b"), "{statistics}.stats"),
     (re.compile(r"(, \d){16,19}(?=, ,)"), ", {id}"),  # an id whose digits stand alone
+    (re.compile(r"copy-table-staging-[0-9a-f-]+"), "copy-table-staging-{id}"),
     (re.compile(r"snap-[\w{}-]+\.avro"), "{list}.avro"),
     (re.compile(r"[\w-]+-m\d+\.avro"), "{manifest}.avro"),
 )

@@ -182,7 +182,9 @@ class Maker:
 
     def statements(self, number: int) -> tuple[Statement, ...]:
         count = 2 if self.random.random() < 0.1 else 1
-        return tuple(self.statement(number if i == 0 else 0) for i in range(count))
+        made = tuple(self.statement(number if i == 0 else 0) for i in range(count))
+        compacted = {one.table for one in made if one.kind == "compact"}
+        return made[:1] if len(compacted) > 1 else made  # one job that compacts two tables is refused
 
     def statement(self, number: int) -> Statement:
         table = self.random.choice(self.tables)
