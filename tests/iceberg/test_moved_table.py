@@ -16,12 +16,12 @@ from lakeproof.commit import Command
 from lakeproof.commit.policy import POLICIES
 from lakeproof.errors import InvalidInput
 from lakeproof.iceberg.committing.table_commits import commit_change
-from lakeproof.iceberg.mending.moved_table import StagedCopy, rewrite_table_path
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.planning import plan
 from lakeproof.iceberg.tables.registering import register_table
 from lakeproof.iceberg.tables.tables import PartitionBy
 from lakeproof.iceberg.upkeep.expire import expire_snapshots
+from lakeproof.iceberg.upkeep.moved_table import StagedCopy, rewrite_table_path
 
 BY_NAME = [PartitionBy("name")]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from session_settings import setting
 
 from lakeproof.errors import InvalidInput
 from lakeproof.spark.lake import Lake
@@ -28,15 +28,6 @@ def table(lake: Lake, name: str) -> str:
 
 def row(lake: Lake) -> Any:
     return lake.spark.createDataFrame([(7, "x")], "id int, data string")
-
-
-@contextmanager
-def setting(lake: Lake, name: str, value: str) -> Iterator[None]:
-    lake.spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        lake.spark.conf.unset(name)
 
 
 def test_options_of_save_as_table_are_those_of_the_writer(lake: Lake, rows: Rows, table: str) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from session_settings import setting
 from tests.spark.conftest import Rows
 
 from lakeproof.audit.audit import audit
@@ -30,15 +29,6 @@ def nothing_is_wrong(lake: Lake, name: str) -> None:
     """Neither main nor a branch lost anything by the record of the commits, and every file belongs to somebody."""
     found = audit(lake.engine.load(f"default.{name}"), named_policy("lakeproof"), name=name)
     assert found.findings == ()
-
-
-@contextmanager
-def setting(lake: Lake, name: str, value: str) -> Iterator[None]:
-    lake.spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        lake.spark.conf.unset(name)
 
 
 def meanwhile(lake: Lake, text: str, other: str) -> None:

@@ -1,1 +1,1 @@
-"""Expiry, orphan removal, manifest rewrites, and files taken into a table."""
+"""Expiry, orphan removal, manifest rewrites, files taken into a table, and metadata staged for another place."""

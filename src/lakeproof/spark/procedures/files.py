@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from lakeproof.errors import InvalidInput
-from lakeproof.iceberg.mending.moved_table import rewrite_table_path
 from lakeproof.iceberg.tables.tables import joined_name
+from lakeproof.iceberg.upkeep.moved_table import rewrite_table_path
 from lakeproof.iceberg.upkeep.orphans import remove_orphan_files
 from lakeproof.iceberg.upkeep.rewrite_manifests import rewrite_manifests
 from lakeproof.spark.compaction.compaction import rewrite_data_files

@@ -22,9 +22,9 @@ from lakeproof.iceberg.inspecting.opening import read_metadata
 from lakeproof.iceberg.inspecting.raw_files import Damaged, Gone, read_bytes
 from lakeproof.iceberg.mending.avro_records import AvroFile, read_avro, write_avro
 from lakeproof.iceberg.mending.drafts import KEPT, Record
-from lakeproof.iceberg.mending.moved_deletes import MOVES
 from lakeproof.iceberg.reading.delete_files import PATH_FIELD
 from lakeproof.iceberg.tables.branches import whole_table
+from lakeproof.iceberg.upkeep.moved_deletes import MOVES
 
 _PLACES = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
 _SIZES = ("added-files-size", "removed-files-size", "total-files-size")
