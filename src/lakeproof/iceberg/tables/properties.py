@@ -11,7 +11,6 @@ from lakeproof.errors import InvalidInput
 
 _COMMANDS = ("delete", "update", "merge")
 _PARTS = ("", *(f"{command}." for command in _COMMANDS))
-_METRICS_OF = "write.metadata.metrics.column."
 
 
 def _one_of(*choices: str) -> Callable[[str], str]:
@@ -20,6 +19,14 @@ def _one_of(*choices: str) -> Callable[[str], str]:
 
 def _whole_number(value: str) -> str:
     return "" if value.isascii() and value.isdigit() else "a whole number"
+
+
+def _bytes(value: str) -> str:
+    return "" if not _whole_number(value) and 1024 <= int(value) < 1 << 31 else "a number of bytes, 1024 or more"
+
+
+def _count(value: str) -> str:
+    return "" if not _whole_number(value) and 1 <= int(value) < 1 << 31 else "a whole number, 1 or more"
 
 
 def _flag(value: str) -> str:
@@ -40,6 +47,14 @@ def _only(*choices: str) -> Callable[[str], str]:
 
 def _nothing(value: str) -> str:
     return "left out: nothing here honours it"
+
+
+def _zstd_level(value: str) -> str:
+    return "" if re.fullmatch(r"[1-9]|1\d|2[0-2]", value) else "a level of zstd, from 1 to 22"
+
+
+def _share(value: str) -> str:
+    return "" if re.fullmatch(r"0?\.\d*[1-9]\d*", value) else "a number between 0 and 1"
 
 
 _KNOWN: dict[str, Callable[[str], str]] = {
@@ -73,8 +88,19 @@ _KNOWN: dict[str, Callable[[str], str]] = {
         ),
         _flag,
     ),
+    **dict.fromkeys(
+        (
+            "write.parquet.row-group-size-bytes",
+            "write.parquet.page-size-bytes",
+            "write.parquet.dict-size-bytes",
+            "write.parquet.bloom-filter-max-bytes",
+        ),
+        _bytes,
+    ),
+    "write.parquet.page-row-limit": _count,
     **{f"write.{part}distribution-mode": _one_of("none", "hash", "range") for part in _PARTS},
     "write.parquet.compression-codec": _one_of("zstd", "snappy", "gzip", "lz4", "uncompressed"),
+    "write.parquet.compression-level": _zstd_level,
     "write.delete.granularity": _one_of("file", "partition"),
     "write.metadata.metrics.default": _metrics,
     "write.object-storage.enabled": _only("false"),
@@ -83,6 +109,13 @@ _KNOWN: dict[str, Callable[[str], str]] = {
     "encryption.key-id": _nothing,
     "write.format.default": _one_of("parquet", "orc", "avro"),
     "lakeproof.policy": _one_of(*POLICIES),
+}
+
+_OF_A_COLUMN: dict[str, Callable[[str], str]] = {
+    "write.metadata.metrics.column.": _metrics,
+    "write.parquet.bloom-filter-enabled.column.": _flag,
+    "write.parquet.bloom-filter-fpp.column.": _share,
+    "write.parquet.bloom-filter-ndv.column.": _count,
 }
 
 
@@ -101,7 +134,8 @@ def whole_number(properties: Mapping[str, str], name: str, default: int) -> int:
 def check_properties(properties: Mapping[str, str], place: str) -> None:
     """Refuse a value that nothing could honour later."""
     for name, value in properties.items():
-        check = _metrics if name.startswith(_METRICS_OF) else _KNOWN.get(name)
+        of_a_column = (check for begins, check in _OF_A_COLUMN.items() if name.startswith(begins))
+        check = _KNOWN.get(name) or next(of_a_column, None)
         wanted = check(value) if check else ""
         if wanted:
             raise InvalidInput(f"the property {name} cannot be {value!r}", place=place, hint=f"it must be {wanted}")

@@ -6,8 +6,9 @@ arithmetic: what was kept before it, counted. No row travels, nothing is sorted 
 
 from __future__ import annotations
 
+import heapq
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -22,6 +23,7 @@ from lakeproof.iceberg.format_v3.lineage import LAST_UPDATED, ROW_ID, as_stored
 from lakeproof.iceberg.pyiceberg_names import DataFile as IcebergFile
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.planning import ScanPlan
+from lakeproof.iceberg.reading.repetition import SAMPLED, unrepeated_columns
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway, items_of
@@ -73,8 +75,8 @@ def rewrite(engine: Engine, table: Table, pieces: Sequence[Piece], lost: Found) 
     layout = _layout(rows, source)
     folder, stored = new_folder(table), as_stored(table)
     with removed_if_failed(gateway, folder):
-        written = _written(gateway, stored, rows, folder)
         homes = {home.path: home for piece in pieces for home in piece}
+        written = _written(gateway, stored, rows, folder, homes.values())
         files = [
             WrittenFile(path, homes[layout[part][0]].partition, homes[layout[part][0]].file.spec_id)
             for path, part in written.items()
@@ -140,13 +142,15 @@ def _layout(rows: DataFrame, source: ScanSource) -> list[list[str]]:
     ]
 
 
-def _written(gateway: Gateway, table: Table, rows: DataFrame, folder: str) -> Mapping[str, int]:
+def _written(gateway: Gateway, table: Table, rows: DataFrame, folder: str, homes: Iterable[Home]) -> Mapping[str, int]:
     """The paths of the new files, each with the number of the task that wrote it."""
     if has_collections(rows.schema):
         numbered = rows.withColumn(_PART, F.spark_partition_id().cast("string"))
         return {path: int(texts[0] or 0) for path, texts in worker_paths(numbered, [_PART], folder, table)}
+    largest = heapq.nlargest(SAMPLED, homes, key=lambda home: home.bytes)
+    unrepeated = unrepeated_columns(table, [home.path for home in largest])
     found = {}
-    for path in native_paths(gateway, rows, [], folder, table):
+    for path in native_paths(gateway, rows, [], folder, table, unrepeated=unrepeated):
         number = re.search(r"/part-(\d+)-[^/]*$", path)
         assert number is not None, path
         found[path] = int(number[1])

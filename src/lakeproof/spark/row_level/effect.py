@@ -11,6 +11,7 @@ from lakeproof.commit import Command, Policy
 from lakeproof.commit.planning import conflict_filter
 from lakeproof.filters import ALWAYS, NEVER, Expression, any_of
 from lakeproof.format import DataFile
+from lakeproof.iceberg.reading.repetition import largest_files
 from lakeproof.spark.row_level.new_rows import NewRows, Read
 from lakeproof.spark.row_level.row_positions import Found, PlacedScan, places_in
 from lakeproof.spark.row_level.scan_filters import Asked, condition_of
@@ -58,7 +59,7 @@ def amount_read(scan: PlacedScan, said: Asked) -> Read:
     if said.target is None:
         return Read(0, 0)
     planned = scan.files.source.planned(said.target)
-    return Read(planned.bytes_kept, planned.rows_kept)
+    return Read(planned.bytes_kept, planned.rows_kept, largest_files(planned))
 
 
 def without(found: Found, others: Found) -> Found:

@@ -7,6 +7,7 @@ until the places are fetched, and then writes them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from lakeproof.errors import LakeproofError
 from lakeproof.iceberg.committing.footers import WrittenFile
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.delete_files import Positions
+from lakeproof.iceberg.reading.repetition import unrepeated_columns
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway
@@ -49,10 +51,11 @@ _TOLD = "_lakeproof_told"
 
 
 class Read(NamedTuple):
-    """How much a query reads of its target and source: bytes as they are stored, and rows."""
+    """How much a query reads of its target and source: stored bytes, rows, and the target's largest files."""
 
     bytes: int
     rows: int
+    largest: Sequence[str] = ()
 
 
 class NewRows(NamedTuple):
@@ -93,7 +96,7 @@ def take(engine: Engine, table: Table, rows: DataFrame, *, read: Read, at_most: 
             return _at_hand(few)
         at_most = read.rows
     if at_most <= MOST_TOLD and _by_spark(table, rows):
-        return _written_and_told(engine.gateway, table, rows)
+        return _written_and_told(engine.gateway, table, rows, unrepeated_columns(table, read.largest))
     return _kept(rows)
 
 
@@ -127,7 +130,7 @@ def _by_fate(found: pa.Table) -> tuple[Positions, ...]:
     return tuple(places[fates == fate] for fate in FATES)
 
 
-def _written_and_told(gateway: Gateway, table: Table, rows: DataFrame) -> TakenRows:
+def _written_and_told(gateway: Gateway, table: Table, rows: DataFrame, unrepeated: frozenset[str]) -> TakenRows:
     """One job; each task of the last stage tells its places when it succeeds, and never twice."""
     told = [
         *[F.collect_list(F.when(F.col(FATE) == fate, F.col(PLACE))).alias(f"fate_{fate}") for fate in FATES],
@@ -138,7 +141,7 @@ def _written_and_told(gateway: Gateway, table: Table, rows: DataFrame) -> TakenR
     with_parts = with_partition_columns(watched.drop(PLACE, FATE), table, as_text=False)
     folder = new_folder(table)
     with removed_if_failed(gateway, folder):
-        paths = native_paths(gateway, with_parts, with_parts.columns[own:], folder, table)
+        paths = native_paths(gateway, with_parts, with_parts.columns[own:], folder, table, unrepeated=unrepeated)
         files = with_statistics(table, [WrittenFile(path, partition_in_path(path, table)) for path in paths])
         heard = _heard(gateway, with_parts)
         count = sum(file.record_count for file in files)

@@ -22,7 +22,7 @@ from lakeproof.iceberg.tables.column_dependencies import table_dependencies
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway
 from lakeproof.spark.jvm.spark_types import to_spark_schema
-from lakeproof.spark.writing.worker_write import arrow_codec
+from lakeproof.spark.writing.worker_write import arrow_codec, arrow_level
 
 MOST_ROWS = 50  # each costs a few calls to the JVM; a job costs some hundred
 _SEPARATOR = "\x00\x01\x00"
@@ -142,7 +142,13 @@ def _written(table: iceberg.Table, partition: _Row, rows: Sequence[_Row], path: 
     footers: list[pq.FileMetaData] = []
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(
-        sink, schema, compression=codec, store_schema=False, store_decimal_as_integer=True, metadata_collector=footers
+        sink,
+        schema,
+        compression=codec,
+        compression_level=arrow_level(table),
+        store_schema=False,
+        store_decimal_as_integer=True,
+        metadata_collector=footers,
     ) as writer:
         writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
     data = sink.getvalue()

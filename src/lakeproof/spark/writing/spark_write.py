@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -32,6 +32,7 @@ from lakeproof.iceberg.pyiceberg_names import (
     Schema,
     Table,
 )
+from lakeproof.iceberg.reading.repetition import newest_files, unrepeated_columns
 from lakeproof.iceberg.tables.column_dependencies import Dependency, table_dependencies
 from lakeproof.iceberg.tables.tables import column_path
 from lakeproof.iceberg.upkeep.add_files import NAME_MAPPING
@@ -43,6 +44,7 @@ from lakeproof.spark.reading.columns import named_column, quoted
 from lakeproof.spark.writing.leftovers import remove_folder, removed_if_failed
 from lakeproof.spark.writing.local_write import local_files
 from lakeproof.spark.writing.ordering import in_order
+from lakeproof.spark.writing.parquet_settings import parquet_settings
 from lakeproof.spark.writing.transforms import decoded, encoded, transform_column
 from lakeproof.spark.writing.worker_write import write_in_workers
 
@@ -73,7 +75,8 @@ def write_rows(gateway: Gateway, table: Table, rows: DataFrame) -> WrittenFiles:
         if in_workers:
             files = write_in_workers(with_parts, names, folder, table)
         else:
-            paths = native_paths(gateway, with_parts, names, folder, table)
+            unrepeated = unrepeated_columns(table, newest_files(table))
+            paths = native_paths(gateway, with_parts, names, folder, table, unrepeated=unrepeated)
             files = [_written(table, path) for path in paths]
         files = [file._replace(sort_order_id=table.sort_order().order_id) for file in files]
         return WrittenFiles(with_statistics(table, files), folder)
@@ -203,8 +206,19 @@ def partition_in_path(path: str, table: Table) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def native_paths(gateway: Gateway, rows: DataFrame, names: Sequence[str], folder: str, table: Table) -> list[str]:
-    """What Spark's own writer wrote: committed tasks report their files, and the report is all that is read."""
+def native_paths(
+    gateway: Gateway,
+    rows: DataFrame,
+    names: Sequence[str],
+    folder: str,
+    table: Table,
+    *,
+    unrepeated: Collection[str] = (),
+) -> list[str]:
+    """What Spark's own writer wrote: committed tasks report their files, and the report is all that is read.
+
+    `unrepeated` are columns whose values hardly repeat, as far as anybody knows.
+    """
     kind = _format(table)
     query = spark41.execution_of(rows)
     committer = gateway.named(spark41.MANIFEST_FILE_COMMIT_PROTOCOL)("0", for_spark(folder))
@@ -212,6 +226,9 @@ def native_paths(gateway: Gateway, rows: DataFrame, names: Sequence[str], folder
     log = gateway.named(spark41.FILE_STREAM_SINK_LOG)(1, gateway.session, for_spark(report), gateway.none)
     committer.setupManifestOptions(log, 0)
     columns = _attributes(gateway, query.analyzed().output(), rows.columns, table)
+    conf = gateway.session.sessionState().newHadoopConf()
+    for name, value in parquet_settings(table, unrepeated).items():
+        conf.set(name, value)
     writer = gateway.module(spark41.FILE_FORMAT_WRITER)
     with _open_files(gateway):
         writer.write(
@@ -222,7 +239,7 @@ def native_paths(gateway: Gateway, rows: DataFrame, names: Sequence[str], folder
             gateway.named(spark41.FILE_FORMAT_WRITER_OUTPUT_SPEC)(
                 for_spark(folder), gateway.scala_map({}), gateway.sequence(columns.values())
             ),
-            gateway.session.sessionState().newHadoopConf(),
+            conf,
             gateway.sequence(columns[name] for name in names),
             gateway.none,
             gateway.sequence(()),

@@ -11,6 +11,7 @@ from pyspark.sql import types as spark
 from lakeproof.iceberg.committing.footers import WrittenFile
 from lakeproof.iceberg.failures import translate_errors
 from lakeproof.iceberg.pyiceberg_names import Table
+from lakeproof.iceberg.tables.properties import whole_number
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.reading.columns import named_column
 from lakeproof.spark.writing.transforms import decoded
@@ -32,7 +33,7 @@ def worker_paths(
 
     Only a task that succeeded gives back the names of its files.
     """
-    writer = _writer(list(names), folder, table.schema().as_arrow(), arrow_codec(table))
+    writer = _writer(list(names), folder, table.schema().as_arrow(), arrow_codec(table), arrow_level(table))
     return [(row["path"], row["partition"]) for row in map_in_arrow(rows, writer, _RESULT).collect()]
 
 
@@ -42,9 +43,15 @@ def arrow_codec(table: Table) -> str:
     return "none" if codec == "uncompressed" else codec
 
 
+def arrow_level(table: Table) -> int | None:
+    """The level of zstd that the table asks for; `None`: Arrow's own."""
+    level = whole_number(table.properties, "write.parquet.compression-level", 0)
+    return level if level and arrow_codec(table) == "zstd" else None
+
+
 def driver_files(rows: Any, names: Sequence[str], folder: str, table: Table) -> list[WrittenFile]:
     """The rows of an Arrow table as Parquet files below `folder`, one for each partition, written where they are."""
-    writer = _writer(list(names), folder, table.schema().as_arrow(), arrow_codec(table))
+    writer = _writer(list(names), folder, table.schema().as_arrow(), arrow_codec(table), arrow_level(table))
     with translate_errors(f"folder {folder}"):  # what goes wrong in a worker Spark tells, and `jvm/failures` words it
         written = [row for batch in writer(iter(rows.to_batches())) for row in batch.to_pylist()]
     return [WrittenFile(row["path"], _partition(row["partition"], table)) for row in written]
@@ -72,7 +79,7 @@ def decoded_text(text: str, transform: str, kind: Any) -> Any:
     return decoded(text.replace("%", "%25"), transform, kind)
 
 
-def _writer(names: list[str], folder: str, schema: Any, codec: str) -> Any:
+def _writer(names: list[str], folder: str, schema: Any, codec: str, level: int | None) -> Any:
     rows_per_group = ROWS_PER_GROUP
     with_statistics = _statistics(schema)
 
@@ -98,7 +105,12 @@ def _writer(names: list[str], folder: str, schema: Any, codec: str) -> Any:
                 if name not in writers:
                     told = with_statistics(rows if last else None)
                     writers[name] = pq.ParquetWriter(
-                        f"{base}/{name}", schema, compression=codec, filesystem=system, write_statistics=told
+                        f"{base}/{name}",
+                        schema,
+                        compression=codec,
+                        compression_level=level,
+                        filesystem=system,
+                        write_statistics=told,
                     )
                 writers[name].write_table(rows, row_group_size=rows_per_group)
                 waiting.clear()
