@@ -142,7 +142,9 @@ metadata tables, and a sink under `spark.wap.id`.
 | `write.delete.mode`, `write.update.mode`, `write.merge.mode` | `copy-on-write` | |
 | `write.delete.isolation-level`, `write.update.isolation-level`, `write.merge.isolation-level` | `serializable` | |
 | `format-version` | 2 | 1, 2 or 3; a table is upgraded in place by `alter table … set tblproperties`, and never goes back |
-| `write.parquet.compression-codec` | `zstd` | |
+| `write.parquet.compression-codec`, `write.parquet.compression-level` | `zstd`, 3 | the level is one of zstd |
+| `write.parquet.row-group-size-bytes`, `write.parquet.page-size-bytes`, `write.parquet.page-row-limit`, `write.parquet.dict-size-bytes` | 128 MB, 1 MB, 20,000, 1 MB | of files that Spark writes |
+| `write.parquet.bloom-filter-enabled.column.C`, `write.parquet.bloom-filter-fpp.column.C`, `write.parquet.bloom-filter-ndv.column.C`, `write.parquet.bloom-filter-max-bytes` | false, 0.01, as they come, 1 MB | of files that Spark writes; a table with FLOAT or DOUBLE columns is read without them |
 | `write.target-file-size-bytes` | 512 MB | of compaction |
 | `write.metadata.metrics.default`, `write.metadata.metrics.column.C` | `truncate(16)` | which statistics files have |
 | `commit.retry.num-retries`, `commit.retry.min-wait-ms`, `commit.retry.max-wait-ms`, `commit.retry.total-timeout-ms` | no limit, 100 ms, 1 min, 30 min | how often and how long a lost swap is tried again |
@@ -152,6 +154,11 @@ metadata tables, and a sink under `spark.wap.id`.
 
 Refused where they are set, since nothing here would honour them: `encryption.key-id`, `write.location-provider.impl`,
 `write.object-storage.enabled`. Properties that say how others read are kept and change nothing.
+
+Rows with lists or maps, and a few rows at a time, are written by Arrow, which takes the codec and the level and chooses
+the sizes itself. A column whose values did not repeat in files of 20,000 rows or more that the table has is written
+without trying a dictionary first, which Parquet's writer would throw away; one that begins to repeat has a dictionary
+again.
 
 ## What a snapshot records
 
