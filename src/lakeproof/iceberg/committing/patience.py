@@ -7,14 +7,15 @@ import time
 from collections.abc import Mapping
 
 from lakeproof.commit import Attempt
+from lakeproof.iceberg.committing.turns import Turn
 from lakeproof.iceberg.tables.properties import whole_number
 
 
 class Patience:
     """The retries that a table allows, from now on."""
 
-    def __init__(self, properties: Mapping[str, str]) -> None:
-        self.properties = properties
+    def __init__(self, properties: Mapping[str, str], turn: Turn | None = None) -> None:
+        self.properties, self.turn = properties, turn
         limited = "commit.retry.num-retries" in properties
         self.max_retries = whole_number(properties, "commit.retry.num-retries", 0) if limited else None
         self.deadline = time.monotonic() + _ms(properties, "total-timeout-ms", 1_800_000) / 1000
@@ -25,7 +26,11 @@ class Patience:
         if time.monotonic() > self.deadline:
             return False
         self.waits += 1
-        time.sleep(wait_ms(self.properties, self.waits) / 1000)
+        seconds = wait_ms(self.properties, self.waits) / 1000
+        if self.turn is None:
+            time.sleep(seconds)
+        else:
+            self.turn.wait(seconds)
         return True
 
 

@@ -22,6 +22,7 @@ from lakeproof.iceberg.committing.physical import (
 )
 from lakeproof.iceberg.committing.summary import record_of
 from lakeproof.iceberg.committing.table_access import TableAccess
+from lakeproof.iceberg.committing.turns import Turn
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache
 from lakeproof.iceberg.tables.branches import ref_of
 
@@ -49,10 +50,15 @@ def commit_change(
     said = {**record_of(change, policy, reruns), **(summary or {}), **ref_of(table).summary}
     checks = checks_of(policy, change.command, change.mode, change.isolation, table.format_version)
     access = TableAccess(table, Wanted(change, files, policy, said), cache)
-    return go_through(TableCalls(access, policy, checks, on_phase, reruns_left=reruns_left), table.properties)
+    turn = Turn(str(table.metadata.table_uuid))
+    return go_through(TableCalls(access, policy, checks, on_phase, reruns_left=reruns_left), table.properties, turn)
 
 
-def go_through(calls: TableCalls, properties: Mapping[str, str]) -> Committed | RunAgain:
-    """Go through the protocol with these calls."""
-    patience = Patience(properties)
-    return calls.outcome(drive(Attempt(max_retries=patience.max_retries), calls, may_wait=patience.wait))
+def go_through(calls: TableCalls, properties: Mapping[str, str], turn: Turn | None = None) -> Committed | RunAgain:
+    """Go through the protocol with these calls; after a lost swap they wait for their turn."""
+    patience = Patience(properties, turn)
+    try:
+        return calls.outcome(drive(Attempt(max_retries=patience.max_retries), calls, may_wait=patience.wait))
+    finally:
+        if turn is not None:
+            turn.end()
