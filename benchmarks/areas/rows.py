@@ -77,8 +77,8 @@ class Rows:
         """Each command, and what reading costs after it."""
         for case, text in COMMANDS.items():
             self.measure(f"{case}, {mode}", self.on(table, text), times=times, warm_up=0)
-            self.measure(f"scan after it, {mode}: {case[:6]}", self.on(table, SCAN), times=2)
-            self.measure(f"count(*) after it, {mode}: {case[:6]}", self.on(table, COUNT), times=2)
+            self.measure(f"scan after it, {mode}: {case[:6]}", self.on(table, SCAN), times=times)
+            self.measure(f"count(*) after it, {mode}: {case[:6]}", self.on(table, COUNT), times=times)
 
     def compaction(self, table: str) -> None:
         """Once: a second one would have nothing left to do."""

@@ -16,6 +16,9 @@ from lakeproof.spark.row_level.scan_filters import filter_from_text
 from lakeproof.spark.row_level.scanned_files import Home, homes_of
 
 _SIZE = 512 * 1024 * 1024
+_CRUMB = 4  # a file that is so many times smaller than the largest of its partition is one
+_SEVERAL = 3
+MOST_JOINED = 50
 Partition = tuple[int, tuple[Any, ...]]
 """A spec and the values of its fields."""
 
@@ -126,6 +129,28 @@ def packed(homes: Sequence[Home], target: int) -> list[list[Home]]:
             bins.append([])
         bins[-1].append(home)
     return bins
+
+
+def with_crumbs(homes: Iterable[Home], target: int) -> list[Piece]:
+    """Files that are written again anyway: each by itself, but where a partition has several crumbs they join another.
+
+    A piece of several files is a scan of its own, which costs as much as two tasks; so there are no more than
+    `MOST_JOINED` of them.
+    """
+    partitions: dict[Partition, list[Home]] = {}
+    for home in homes:
+        partitions.setdefault((home.file.spec_id, home.partition), []).append(home)
+    joined: list[list[Home]] = []
+    for same in partitions.values():
+        largest = max(home.bytes for home in same)
+        whole = [home for home in same if home.bytes * _CRUMB >= largest]
+        crumbs = [home for home in same if home.bytes * _CRUMB < largest]
+        if len(crumbs) >= _SEVERAL:
+            joined += packed([min(whole, key=lambda home: home.bytes), *crumbs], target)
+    joined = sorted(joined, key=len, reverse=True)[:MOST_JOINED]
+    taken = {home.path for piece in joined for home in piece}
+    alone = [[home] for same in partitions.values() for home in same if home.path not in taken]
+    return [*joined, *alone]
 
 
 def partitions_of(pieces: Iterable[Piece]) -> frozenset[Partition]:

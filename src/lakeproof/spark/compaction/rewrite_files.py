@@ -66,11 +66,12 @@ def rewrite(engine: Engine, table: Table, pieces: Sequence[Piece], lost: Found) 
 
     A row that moves keeps its id and the number of its last change: both are written beside it.
     """
-    each = all(len(piece) == 1 for piece in pieces)
-    gateway = _gateway(engine, _EACH if each else _TOGETHER)
+    alone = [home for piece in pieces if len(piece) == 1 for home in piece]
     source = placed_source(engine, table)
-    groups = [[home for piece in pieces for home in piece]] if each else pieces
-    parts = [rows_kept(gateway, table, source, homes, lost) for homes in groups]
+    gateway = _gateway(engine, _EACH if alone else _TOGETHER)
+    parts = [rows_kept(gateway, table, source, alone, lost)] if alone else []
+    for piece in (piece for piece in pieces if len(piece) > 1):
+        parts.append(rows_kept(_gateway(engine, _TOGETHER), table, source, piece, lost))
     rows = reduce(DataFrame.unionAll, parts)
     layout = _layout(rows, source)
     folder, stored = new_folder(table), as_stored(table)

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from lakeproof.commit import Command, Policy
 from lakeproof.errors import InvalidInput
+from lakeproof.filters import NEVER, all_of
 from lakeproof.iceberg.format_v3.lineage import as_stored
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.spark.engine import Engine
@@ -20,8 +21,8 @@ from lakeproof.spark.jvm.gateway import items_of
 from lakeproof.spark.jvm.spark_types import to_spark_schema
 from lakeproof.spark.row_level import new_rows
 from lakeproof.spark.row_level.effect import RowEffect, amount_read, rows_read, wanted_by, without
-from lakeproof.spark.row_level.merge_keys import Keys, hinted, keys_of, only_matching
-from lakeproof.spark.row_level.new_rows import FATE, GONE, READ, WRITTEN, TakenRows, take
+from lakeproof.spark.row_level.merge_keys import KEYS_TOLD, Keys, hinted, keys_of, only_matching
+from lakeproof.spark.row_level.new_rows import FATE, GONE, READ, WRITTEN, TakenRows, is_told, take
 from lakeproof.spark.row_level.row_positions import PLACE, Found, PlacedScan, placed_scan
 from lakeproof.spark.row_level.scan_filters import Asked, asked_of_table
 from lakeproof.spark.row_level.target import meaning_on
@@ -37,6 +38,7 @@ from lakeproof.spark.statements.analysis import (
 _SOURCE, _CLAUSE = "_lakeproof_source", "_lakeproof_clause"
 _PLAIN_NODES = ("LocalRelation", "LogicalRelation", "Range", "Project", "Filter", "Union")
 _LEVEL = StorageLevel.MEMORY_AND_DISK
+_SMALL_TARGET = 64 * 1024 * 1024
 
 
 def merge_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: Policy) -> RowEffect:
@@ -48,17 +50,20 @@ def merge_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: Po
     read_by_source = asked_of_table(engine, table, plain).reads
     kept = _kept(plain)
     try:
-        rows, at_most = _outcomes(engine, table, scan, meant)
+        rows, keys = _outcomes(engine, table, scan, meant)
         said = Asked(asked_of_table(engine, table, rows, scan.files).target, read_by_source)
         read = amount_read(scan, said)
         read = read._replace(bytes=read.bytes + _bytes(plain))
-        taken = take(engine, as_stored(table), rows, read=read, at_most=read.rows if at_most is None else at_most)
+        at_most = read.rows if keys.rows is None else keys.rows
+        also = KEYS_TOLD if keys.told else ""
+        taken = take(engine, as_stored(table), rows, read=read, at_most=at_most, also=also)
     finally:
         if kept:
             plain.unpersist()
     try:
         if _must_be_unique(meant.clauses):
             _refuse_ambiguous(taken)
+        said = _narrowed(engine, table, scan, said, keys, taken)
         targets = scan.found(np.concatenate([taken.places[WRITTEN], taken.places[GONE]]))
         reads = _reads(scan, said, taken, targets)
     except BaseException:
@@ -67,16 +72,25 @@ def merge_effect(engine: Engine, table: Table, parsed: ParsedCommand, policy: Po
     return RowEffect(targets, taken.new, reads, wanted_by(said, Command.MERGE, policy))
 
 
-def _outcomes(engine: Engine, table: Table, scan: PlacedScan, meant: ResolvedCommand) -> tuple[DataFrame, int | None]:
-    """One row for each pair that a clause acts on, or that was matched in vain; and about how many have a place."""
+def _narrowed(engine: Engine, table: Table, scan: PlacedScan, said: Asked, keys: Keys, taken: TakenRows) -> Asked:
+    """What was asked of the target, within the ends of the keys that the source told on its way."""
+    if taken.also is None or said.target is None:
+        return said
+    allowed = only_matching(scan.rows, Keys(keys.heard(engine.gateway, taken.also)))
+    within = asked_of_table(engine, table, allowed, scan.files).target
+    return said._replace(target=NEVER if within is None else all_of([said.target, within]))
+
+
+def _outcomes(engine: Engine, table: Table, scan: PlacedScan, meant: ResolvedCommand) -> tuple[DataFrame, Keys]:
+    """One row for each pair that a clause acts on, or that was matched in vain; and what the keys say."""
     assert meant.source is not None
     assert meant.condition is not None
     kinds = {clause.when for clause in meant.clauses}
     source = meant.source.select("*", F.lit(True).alias(_SOURCE))
     target, keys = scan.rows, Keys()
     if NOT_MATCHED_BY_SOURCE not in kinds:  # rows without a source row do not matter: their files need not be read
-        keys = keys_of(engine, target, source, meant.condition)
-        target = only_matching(target, keys)
+        keys = keys_of(engine, target, source, meant.condition, is_small=_is_small(table, scan))
+        target, source = only_matching(target, keys), keys.watched(source)
     how = {
         (False, False): "inner",
         (True, False): "right_outer",
@@ -95,7 +109,13 @@ def _outcomes(engine: Engine, table: Table, scan: PlacedScan, meant: ResolvedCom
     fate = fate.when(is_written, WRITTEN).otherwise(GONE)
     # A row that is new has no row of the target beside it, and so no id: it gets one by where it is written.
     rows = kept.select(*_columns(table, meant.clauses), *scan.written_with(), F.col(PLACE), fate.alias(FATE))
-    return rows, keys.rows
+    return rows, keys
+
+
+def _is_small(table: Table, scan: PlacedScan) -> bool:
+    """Whether all of the target is read sooner than a pass over the source would say which part of it to read."""
+    planned = scan.files.source.planned()
+    return planned.bytes_kept <= _SMALL_TARGET and is_told(as_stored(table), planned.rows_kept)
 
 
 def _here() -> Column:

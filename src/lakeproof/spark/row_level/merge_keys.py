@@ -1,7 +1,8 @@
 """Which target rows a MERGE can match at all: those whose key is among the source's, or between the least and greatest.
 
 Iceberg's own MERGE has no such predicate: every file is read, every row is shuffled, and every concurrent commit may
-conflict. Beyond a few hundred keys a Bloom filter of them keeps most rows without a partner out of the join.
+conflict. Beyond a few hundred keys a Bloom filter of them keeps most rows without a partner out of the join. A small
+target is read whole, which is faster than to ask the source first; its ends are told while the MERGE runs.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ _SMALL_BYTES = 1024 * 1024  # of keys: probably few enough to be listed at once
 _BROADCAST_BYTES, _BUILD_BYTES = 32 * 1024 * 1024, 64 * 1024 * 1024  # of the whole source; of a shuffled part of it
 _LEAST_EXPECTED, _MOST_EXPECTED = 100_000, 2_000_000  # keys in a Bloom filter: a large one misses every cache
 _PRINTED = re.compile(r"(.*)#(\d+)L?(?:-T\d+ms)?", re.DOTALL)
+KEYS_TOLD = "_lakeproof_keys"
+_ENDS = (("min", F.min), ("max", F.max))
 _WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
 _HASHED = (*_WHOLE_NUMBERS, "string", "date", "timestamp", "timestamp_ntz", "binary")  # equal values, equal hashes
 
@@ -41,14 +44,37 @@ class _Pair(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """What the keys of a source say: conditions on the target, and its number of rows (`None`: not counted)."""
+    """What the keys of a source say: conditions on the target, and its number of rows (`None`: not counted).
+
+    `told` are columns of the target whose least and greatest key the source tells on its way (`watched`).
+    """
 
     conditions: tuple[Column, ...] = ()
     rows: int | None = None
+    told: tuple[tuple[Column, Column], ...] = ()
+
+    def watched(self, source: DataFrame) -> DataFrame:
+        """The source, telling the ends of its keys."""
+        if not self.told:
+            return source
+        ends = [f(key).alias(f"{end}_{n}") for n, (_, key) in enumerate(self.told) for end, f in _ENDS]
+        return source.observe(KEYS_TOLD, *ends)
+
+    def heard(self, gateway: Gateway, told: Any) -> tuple[Column, ...]:
+        """The conditions on the target that the ends of the keys, a row of the JVM, allow."""
+        literal = gateway.static(spark41.FUNCTIONS, "lit")
+        ends = [[told.apply(2 * number), told.apply(2 * number + 1)] for number in range(len(self.told))]
+        return tuple(
+            F.lit(False) if ends[number][0] is None else column.between(*(Column(literal(end)) for end in ends[number]))
+            for number, (column, _) in enumerate(self.told)
+        )
 
 
-def keys_of(engine: Engine, target: DataFrame, source: DataFrame, on: Column) -> Keys:
-    """The conditions that the equalities `target expression = source expression` of an ON clause allow."""
+def keys_of(engine: Engine, target: DataFrame, source: DataFrame, on: Column, *, is_small: bool = False) -> Keys:
+    """The conditions that the equalities `target expression = source expression` of an ON clause allow.
+
+    Of a small target, whose every row may be read, no pass over a larger source asks for them first.
+    """
     pairs = list(_equalities(spark41.execution_of(target.join(source, on, "inner")).analyzed(), target))
     if not pairs:
         return Keys()
@@ -57,7 +83,11 @@ def keys_of(engine: Engine, target: DataFrame, source: DataFrame, on: Column) ->
     keys = source.select(*columns)
     if _bytes(keys) <= _SMALL_BYTES:
         found = _listed(keys, pairs, names)
-        return _between(engine, keys, pairs, names) if found is None else found
+        if found is not None:
+            return found
+    if is_small:
+        told = [(pair.column, _as_column(engine, pair.source)) for pair in pairs if pair.column is not None]
+        return Keys(told=tuple(told))
     told = _between(engine, keys, pairs, names)
     few = told.rows is not None and told.rows <= _FEW_ROWS
     return (_listed(keys, pairs, names) if few else None) or told
@@ -96,7 +126,7 @@ def _among(pair: _Pair, values: pa.ChunkedArray) -> Column:
 def _between(engine: Engine, keys: DataFrame, pairs: Sequence[_Pair], names: Sequence[str]) -> Keys:
     """One pass over the keys: how many, the ends of each, and a Bloom filter of all together."""
     hashed = all(pair.source.dataType().simpleString() in _HASHED for pair in pairs)
-    found = [f(name).alias(f"{end}_{name}") for name in names for end, f in (("min", F.min), ("max", F.max))]
+    found = [f(name).alias(f"{end}_{name}") for name in names for end, f in _ENDS]
     bloom = [_bloom(engine.gateway, keys, names).alias("bloom")] if hashed else []
     told = keys.agg(F.count(F.lit(1)).alias("rows"), *found, *bloom).toArrow()
     conditions = [

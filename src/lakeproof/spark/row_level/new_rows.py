@@ -8,8 +8,9 @@ until the places are fetched, and then writes them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import StorageLevel
@@ -47,6 +48,7 @@ WRITTEN, GONE, READ, MATCHED = FATES = range(4)
 SMALL_BYTES = 16 * 1024 * 1024
 FEW_ROWS = 250_000  # so many may come to the driver, however much was read for them
 MOST_TOLD = 5_000_000  # places that a write tells on its way: they are objects on the driver's heap
+MOST_AT_ONCE = 200_000  # places that one call brings from the JVM, as text
 _TOLD = "_lakeproof_told"
 
 
@@ -72,10 +74,14 @@ class NewRows(NamedTuple):
 
 
 class TakenRows(NamedTuple):
-    """The places of a query's rows by fate, a place as often as there were rows for it, and the rows to write."""
+    """The places of a query's rows by fate, a place as often as there were rows for it, and the rows to write.
+
+    `also` is what the query told besides, if that was asked for: a row of the JVM.
+    """
 
     places: tuple[Positions, ...]
     new: NewRows | None
+    also: Any = None
 
     def discard(self, gateway: Gateway) -> None:
         """Nothing is left of them."""
@@ -85,19 +91,32 @@ class TakenRows(NamedTuple):
                 remove_folder(gateway, self.new.done.folder)
 
 
-def take(engine: Engine, table: Table, rows: DataFrame, *, read: Read, at_most: int | None = None) -> TakenRows:
-    """Run a query whose rows are the table's columns, `PLACE` and `FATE`; `at_most`: about so many have a place."""
+def take(
+    engine: Engine, table: Table, rows: DataFrame, *, read: Read, at_most: int | None = None, also: str = ""
+) -> TakenRows:
+    """Run a query whose rows are the table's columns, `PLACE` and `FATE`; `at_most`: about so many have a place.
+
+    `also` names what the query tells besides; only one that Spark writes at once can be asked for it.
+    """
     ready = with_partitions(rows, table, [PLACE, FATE])
     if read.bytes <= SMALL_BYTES:
-        return _at_hand(ready.toArrow())
+        taken = _at_hand(ready.toArrow())
+        return taken._replace(also=_observed(ready, also)) if also else taken
     if at_most is None:
         few = ready.limit(FEW_ROWS + 1).toArrow()
         if few.num_rows <= FEW_ROWS:
             return _at_hand(few)
         at_most = read.rows
-    if at_most <= MOST_TOLD and _by_spark(table, rows):
-        return _written_and_told(engine.gateway, table, rows, unrepeated_columns(table, read.largest))
+    if is_told(table, at_most):
+        return _written_and_told(engine.gateway, table, rows, unrepeated_columns(table, read.largest), also)
+    assert not also
     return _kept(rows)
+
+
+def is_told(table: Table, at_most: int) -> bool:
+    """Whether Spark's own Parquet writer writes new rows of the table and tells so many places on the way."""
+    parquet = table.properties.get("write.format.default", "parquet").lower() == "parquet"
+    return at_most <= MOST_TOLD and parquet and not has_collections(to_spark_schema(table.schema()))
 
 
 def _at_hand(found: pa.Table) -> TakenRows:
@@ -118,19 +137,15 @@ def _kept(rows: DataFrame) -> TakenRows:
     return TakenRows(_by_fate(found), None)
 
 
-def _by_spark(table: Table, rows: DataFrame) -> bool:
-    """Whether Spark's own Parquet writer can write them."""
-    parquet = table.properties.get("write.format.default", "parquet").lower() == "parquet"
-    return parquet and not has_collections(rows.schema)
-
-
 def _by_fate(found: pa.Table) -> tuple[Positions, ...]:
     placed = found.filter(pc.is_valid(found[PLACE]))
     places, fates = placed[PLACE].to_numpy(), placed[FATE].to_numpy()
     return tuple(places[fates == fate] for fate in FATES)
 
 
-def _written_and_told(gateway: Gateway, table: Table, rows: DataFrame, unrepeated: frozenset[str]) -> TakenRows:
+def _written_and_told(
+    gateway: Gateway, table: Table, rows: DataFrame, unrepeated: frozenset[str], also: str
+) -> TakenRows:
     """One job; each task of the last stage tells its places when it succeeds, and never twice."""
     told = [
         *[F.collect_list(F.when(F.col(FATE) == fate, F.col(PLACE))).alias(f"fate_{fate}") for fate in FATES],
@@ -143,22 +158,38 @@ def _written_and_told(gateway: Gateway, table: Table, rows: DataFrame, unrepeate
     with removed_if_failed(gateway, folder):
         paths = native_paths(gateway, with_parts, with_parts.columns[own:], folder, table, unrepeated=unrepeated)
         files = with_statistics(table, [WrittenFile(path, partition_in_path(path, table)) for path in paths])
-        heard = _heard(gateway, with_parts)
-        count = sum(file.record_count for file in files)
-        if count != heard["written"][0].as_py():  # never seen; if it happens, no place may be believed
-            raise LakeproofError(f"{count} rows were written where {heard['written'][0]} were found")
+        heard = _observed(with_parts, _TOLD)
+        count, found = sum(file.record_count for file in files), heard.apply(len(FATES))
+        if count != found:  # never seen; if it happens, no place may be believed
+            raise LakeproofError(f"{count} rows were written where {found} were found")
     if not files:
         remove_folder(gateway, folder)
-    places = tuple(heard[f"fate_{fate}"].combine_chunks().flatten().to_numpy() for fate in FATES)
-    return TakenRows(places, NewRows(done=WrittenFiles(files, folder)) if files else None)
+    places = tuple(_places(gateway, heard, fate) for fate in FATES)
+    new = NewRows(done=WrittenFiles(files, folder)) if files else None
+    return TakenRows(places, new, _observed(with_parts, also) if also else None)
 
 
-def _heard(gateway: Gateway, written: DataFrame) -> pa.Table:
-    """What a query told while it ran; through Arrow, which is ten times faster than object by object."""
-    row = spark41.execution_of(written).observedMetrics().apply(_TOLD)
-    listed = gateway.jvm.java.util.ArrayList()
-    listed.add(row)
-    return DataFrame(gateway.session.createDataFrame(listed, row.schema()), gateway.spark).toArrow()
+def _observed(written: DataFrame, name: str) -> Any:
+    """What a query told while it ran, as a row of the JVM; `None`: Spark found that it need not run that part."""
+    told = spark41.execution_of(written).observedMetrics().get(name)
+    return told.get() if told.isDefined() else None
+
+
+def _places(gateway: Gateway, row: Any, number: int) -> Positions:
+    """The numbers in one column of such a row; a few as they lie in the JVM's memory, many through Arrow."""
+    told = row.apply(number)
+    count = told.size()
+    if count > MOST_AT_ONCE:
+        listed = gateway.jvm.java.util.ArrayList()
+        listed.add(row)
+        frame = DataFrame(gateway.session.createDataFrame(listed, row.schema()), gateway.spark)
+        column = frame.select(frame.columns[number]).toArrow().column(0)
+        found: Positions = column.combine_chunks().flatten().to_numpy()
+        return found
+    longs = gateway.once("class of longs", lambda: gateway.jvm.scala.reflect.ClassTag.Long())
+    packed = gateway.static("java.nio.ByteBuffer", "allocate")(8 * count)
+    packed.asLongBuffer().put(told.toArray(longs))
+    return np.frombuffer(packed.array(), ">i8").astype(np.int64)
 
 
 def with_partitions(rows: DataFrame, table: Table, extra: list[str]) -> DataFrame:

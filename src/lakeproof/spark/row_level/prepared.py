@@ -15,6 +15,7 @@ from lakeproof.iceberg.format_v3.lineage import as_stored
 from lakeproof.iceberg.pyiceberg_names import DataFile as IcebergFile
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.delete_files import write_position_deletes
+from lakeproof.spark.compaction.plan import options_of, with_crumbs
 from lakeproof.spark.compaction.rewrite_files import RewrittenFiles, rewrite
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.row_level.effect import RowEffect
@@ -107,10 +108,14 @@ def merged_on_read(
 def copied_on_write(
     engine: Engine, table: Table, base: TableChange, targets: Found, homes: dict[str, Home], new: WrittenFiles
 ) -> PreparedChange:
-    """Each data file that loses rows is written again without them; the new rows stand in files of their own."""
+    """Each data file that loses rows is written again without them; the new rows stand in files of their own.
+
+    Where a partition has several crumbs among them, these are written into one of the others.
+    """
     lost = unite_positions(dead_rows(engine, table, homes.values()), targets)
     kept = rows_of((home.path, kept_rows(home, lost)) for home in homes.values())
-    done = rewrite(engine, table, [(homes[path],) for path, _ in kept], lost) if kept else RewrittenFiles()
+    pieces = with_crumbs([homes[path] for path, _ in kept], options_of(table, {}).target_bytes)
+    done = rewrite(engine, table, pieces, lost) if kept else RewrittenFiles()
     change = base._replace(
         removed_data_files=tuple(home.file for home in homes.values()),
         targets=as_rows(targets),
