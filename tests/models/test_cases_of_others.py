@@ -62,6 +62,26 @@ def _case(text: str) -> Case:
 
 
 @pytest.mark.parametrize(
+    ("policy", "says"),
+    [
+        ("upkeep = 1", "upkeep must be a table"),
+        ("removes = 'lists'", "removes must be a list of names"),
+        ("removes_after = 1", "removes_after must be a list of names"),
+        ("after = 'x'", "after must be a list of tables"),
+        ("[[policy.after]]", "must say its phase"),
+        ("[[policy.after]]\nphase = 'swap'", "must say its hears"),
+        ("[[policy.after]]\nphase = 'validate'\nhears = 'lost-swap'", "nobody hears lost-swap in the phase validate"),
+        ("[[policy.after]]\nphase = 'swap'\nhears = 'no-answer'\nsettles = 1", "settles must be true or false"),
+        ("[policy.upkeep]\norphans = 'load'", "orphans must be a list of names"),
+    ],
+)
+def test_mistakes_in_the_rules_of_a_case_are_sentences(policy: str, says: str) -> None:
+    case = _case(f'model = "files"\n[policy]\n{policy}')
+    with pytest.raises(InvalidInput, match=says):
+        case.subject()
+
+
+@pytest.mark.parametrize(
     ("text", "says"),
     [
         ('model = "file"', "did you mean files"),
@@ -69,6 +89,12 @@ def _case(text: str) -> Case:
         ('model = "files"\ncontrols = 1', "did you mean control"),
         ("", "must say its model"),
         ("=", "not TOML"),
+        ('model = ["files"]', "The model of a case is a text"),
+        ('model = "files"\nset = "a"', "The set of a case is a table, not 'a'"),
+        ('model = "files"\npolicy = 1', "The policy of a case is a table"),
+        ('model = "files"\n[control]\nset = 2', "The set of a control is a table, not '2'"),
+        ('model = "files"\nrow = true', "The row of a case is a whole number"),
+        ('model = "files"\nrequire = ["a", 1]', "The require of a case is a list of names"),
     ],
 )
 def test_mistakes_in_a_case_are_sentences(text: str, says: str) -> None:

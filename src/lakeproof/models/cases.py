@@ -29,6 +29,11 @@ from lakeproof.models.catalog import CATALOG, Subject
 from lakeproof.models.files.rules_text import rules_from
 
 _KEYS = ("thread", "row", "engine", "mechanism", "model", "violates", "require", "set", "policy", "control")
+_KINDS: dict[str, tuple[type, str]] = {
+    "row": (int, "a whole number"),
+    "require": (list, "a list of names"),
+    **dict.fromkeys(("set", "policy", "control"), (dict, "a table")),
+}
 _NEEDED = ("thread", "engine", "mechanism", "model", "violates")
 
 
@@ -63,10 +68,20 @@ def _rules(model: str, rules: Mapping[str, Any], text: str, place: str) -> Any:
     return (rules_from if model == "files" else sink.rules_from)(rules, place=place)
 
 
-def _row(said: Any, place: str) -> int:
-    if not isinstance(said, int):
-        raise InvalidInput(f"The row of a case is a whole number, not {str(said)[:40]!r}", place=place)
-    return said
+def _require_kinds(content: Mapping[str, Any], place: str) -> None:
+    """Every key holds what it should, and so do the rules and their control."""
+    for key, value in content.items():
+        one_of(key, _KEYS, "a key of a case", place=place)
+        kind, told = _KINDS.get(key, (str, "a text"))
+        is_whole = not isinstance(value, bool) and isinstance(value, kind)
+        if not is_whole or (key == "require" and not all(isinstance(one, str) for one in value)):
+            raise InvalidInput(f"The {key} of a case is {told}, not {_shortly(value)}", place=place)
+        if key in ("policy", "control") and not isinstance(value.get("set", {}), dict):
+            raise InvalidInput(f"The set of a {key} is a table, not {_shortly(value['set'])}", place=place)
+
+
+def _shortly(value: object) -> str:
+    return f"{str(value)[:40]!r}"
 
 
 def case_from_text(text: str, *, place: str) -> Case:
@@ -75,8 +90,7 @@ def case_from_text(text: str, *, place: str) -> Case:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"The case is not TOML: {error}", place=place) from None
-    for key in content:
-        one_of(key, _KEYS, "a key of a case", place=place)
+    _require_kinds(content, place)
     for key in _NEEDED:
         if key not in content:
             raise InvalidInput(f"A case must say its {key}", place=place)
@@ -84,7 +98,7 @@ def case_from_text(text: str, *, place: str) -> Case:
     return Case(
         name=str(content.get("policy", {}).get("name", place.rpartition("/")[2].removesuffix(".toml"))),
         thread=content["thread"],
-        row=_row(content.get("row", 0), place),
+        row=content.get("row", 0),
         engine=content["engine"],
         mechanism=content["mechanism"],
         model=one_of(content["model"], models, "a model with rules", place=place),

@@ -59,13 +59,15 @@ def rules_from(content: Mapping[str, Any], *, place: str) -> Rules:
     """The rules that such a table says; every mistake is a sentence."""
     for key in content:
         one_of(key, _KEYS, "a key of rules for files", place=place)
-    rules = Rules(str(content.get("name", place)), upkeep=_upkeep(content.get("upkeep", {}), place))
+    upkeep = content.get("upkeep", {})
+    if not isinstance(upkeep, dict):
+        raise InvalidInput("upkeep must be a table", place=place, hint="write [upkeep]")
+    rules = Rules(str(content.get("name", place)), upkeep=_upkeep(upkeep, place))
     if {*_OF_ATTEMPT} & {*content}:
         rules = rules._replace(attempt=_attempt(content, place))
     if "removes" in content:
-        rules = rules._replace(
-            removes=tuple(one_of(k, KINDS, "a kind of file", place=place) for k in content["removes"])
-        )
+        removed = _words("removes", content["removes"], place)
+        rules = rules._replace(removes=tuple(one_of(word, KINDS, "a kind of file", place=place) for word in removed))
     switches: dict[str, Any] = {key: _switch(key, content[key], place) for key in _SWITCHES if key in content}
     return rules._replace(**switches)
 
@@ -74,14 +76,16 @@ def _attempt(content: Mapping[str, Any], place: str) -> Protocol:
     """Our protocol, changed line by line."""
     base = ours()
     following, unanswered, settled = dict(base.next), {*base.unanswered}, {*base.settled}
-    for line in content.get("after", ()):
-        for key in line:
-            one_of(key, ("phase", "hears", "next", "unanswered", "settles"), "a key of a line", place=place)
+    for line in _lines(content.get("after", []), place):
         pair = _word(Phase, line["phase"], place), _word(Happened, line["hears"], place)
-        following[pair] = _word(Phase, line["next"], place) if "next" in line else following[pair]
+        if "next" in line:
+            following[pair] = _word(Phase, line["next"], place)
+        elif pair not in following:
+            told = f"nobody hears {line['hears']} in the phase {line['phase']}"
+            raise InvalidInput(told, place=place, hint="say what comes next, if somebody does")
         if "unanswered" in line:
             (unanswered.add if _switch("unanswered", line["unanswered"], place) else unanswered.discard)(pair)
-        if line.get("settles"):
+        if _switch("settles", line.get("settles", False), place):
             settled.add(pair[1])
     after = content.get("removes_after")
     return Protocol(
@@ -89,7 +93,9 @@ def _attempt(content: Mapping[str, Any], place: str) -> Protocol:
         frozenset(unanswered),
         frozenset(settled),
         heeds_unanswered=_switch("heeds_unanswered", content.get("heeds_unanswered", True), place),
-        removes_after=base.removes_after if after is None else frozenset(_word(Phase, word, place) for word in after),
+        removes_after=base.removes_after
+        if after is None
+        else frozenset(_word(Phase, word, place) for word in _words("removes_after", after, place)),
         keeps=_word(Keeps, content.get("keeps", "named"), place),
     )
 
@@ -103,8 +109,27 @@ def _upkeep(content: Mapping[str, Any], place: str) -> UpkeepRules:
         elif key == "looks_for_neighbours":
             changes[key] = _switch(key, value, place)
         else:
-            changes[key] = tuple(_word(UpkeepPhase, word, place) for word in value)
+            changes[key] = tuple(_word(UpkeepPhase, word, place) for word in _words(key, value, place))
     return replace(UpkeepRules(), **changes)
+
+
+def _lines(said: object, place: str) -> list[Mapping[str, Any]]:
+    """The lines of a protocol: each says a phase and what is heard in it."""
+    if not isinstance(said, list) or not all(isinstance(line, dict) for line in said):
+        raise InvalidInput("after must be a list of tables", place=place, hint="write [[after]]")
+    for line in said:
+        for key in line:
+            one_of(key, ("phase", "hears", "next", "unanswered", "settles"), "a key of a line", place=place)
+        for key in ("phase", "hears"):
+            if key not in line:
+                raise InvalidInput(f"a line of after must say its {key}", place=place)
+    return said
+
+
+def _words(key: str, said: object, place: str) -> list[str]:
+    if not isinstance(said, list) or not all(isinstance(word, str) for word in said):
+        raise InvalidInput(f"{key} must be a list of names", place=place)
+    return said
 
 
 def _word(of: type[Word], word: str, place: str) -> Word:
