@@ -1,4 +1,4 @@
-"""Small files of a partition are written into a larger one where a command writes all of them again."""
+"""Small files of a partition join a larger file where a command writes all of them again."""
 
 from __future__ import annotations
 
