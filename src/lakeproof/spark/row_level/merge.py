@@ -24,7 +24,7 @@ from lakeproof.spark.row_level.effect import RowEffect, amount_read, rows_read, 
 from lakeproof.spark.row_level.merge_keys import KEYS_TOLD, Keys, hinted, keys_of, only_matching
 from lakeproof.spark.row_level.new_rows import FATE, GONE, READ, WRITTEN, TakenRows, is_told, take
 from lakeproof.spark.row_level.row_positions import PLACE, Found, PlacedScan, placed_scan
-from lakeproof.spark.row_level.scan_filters import Asked, asked_of_table
+from lakeproof.spark.row_level.scan_filters import Asked, asked_of_table, shortened
 from lakeproof.spark.row_level.target import meaning_on
 from lakeproof.spark.statements.analysis import (
     MATCHED,
@@ -78,7 +78,7 @@ def _narrowed(engine: Engine, table: Table, scan: PlacedScan, said: Asked, keys:
         return said
     allowed = only_matching(scan.rows, Keys(keys.heard(engine.gateway, taken.also)))
     within = asked_of_table(engine, table, allowed, scan.files).target
-    return said._replace(target=NEVER if within is None else all_of([said.target, within]))
+    return said._replace(target=NEVER if within is None else shortened(all_of([said.target, within])))
 
 
 def _outcomes(engine: Engine, table: Table, scan: PlacedScan, meant: ResolvedCommand) -> tuple[DataFrame, Keys]:

@@ -90,7 +90,7 @@ def _predicate(engine: Engine, table: Table, source: ScanSource, conjuncts: list
     if dependencies:
         inferred = infer(from_filter(said, table.schema()), dependencies, table.schema())
         said = all_of([said, to_filter(inferred, table.schema())])
-    return _shortened(said)
+    return shortened(said)
 
 
 def filter_from_text(engine: Engine, table: Table, text: str) -> Translation:
@@ -161,7 +161,7 @@ def _exact(source: ScanSource, conditions: list[Any]) -> Expression | None:
 
 
 def _if_exact(said: Translation) -> Expression | None:
-    return _shortened(said.filter) if said.exact else None
+    return shortened(said.filter) if said.exact else None
 
 
 def scanned_key(plan: Any) -> str | None:
@@ -175,7 +175,7 @@ def _is_own(tree: CatalystNode) -> bool:
     return bool(names) and all(name.startswith(HIDDEN) for name in names)
 
 
-def _shortened(expression: Expression) -> Expression:
+def shortened(expression: Expression) -> Expression:
     """Without "is not null" where another part of the conjunction says so by comparing."""
     if not isinstance(expression, And):
         return expression
