@@ -75,7 +75,9 @@ READERS = (
     Reader("jobs", "read_jobs", lambda text: read_jobs(taken_apart(text, name="it"))),
     Reader("policy", "policy_from_text", lambda text: policy_from_text(text, place="it")),
     Reader(
-        "case", "case_from_text", lambda text: [case_from_text(text, place="it").subject(control=c) for c in (0, 1)]
+        "case",
+        "case_from_text",
+        lambda text: [case_from_text(text, place="it").subject(control=c) for c in (False, True)],
     ),
     Reader("trace", "from_itf", from_itf),
     Reader("manifest of dbt", "jobs_text", lambda text: jobs_text(json.loads(text), place="it")),

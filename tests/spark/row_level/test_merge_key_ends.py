@@ -59,7 +59,8 @@ def test_the_ends_of_the_keys_are_in_the_conflict_filter(lake: Lake, name: str, 
 
 
 def meanwhile(lake: Lake, name: str, statement: str, others: str) -> list[Any]:
-    waiting, conflicts = [others], []
+    waiting: list[str] = [others]
+    conflicts: list[Any] = []
 
     def hook(phase: str) -> None:
         if phase == FILES_WRITTEN and waiting:
@@ -77,6 +78,40 @@ def test_only_rows_between_the_ends_are_in_the_way(lake: Lake, name: str, insert
     assert len(found) == reruns
     expected = inserted if inserted % 3 == 0 and 9000 <= inserted <= 120000 else -5
     assert lake.collect(lake.sql(f"select v from {name} where k = {inserted}"))[0][0] == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "least", "greatest", "between"),
+    [
+        ("date", "date'1582-10-06'", "date'1582-10-12'", "date'1582-10-07'"),
+        (
+            "timestamp",
+            "timestamp'1582-10-06 01:00:00'",
+            "timestamp'9999-12-31 10:00:00'",
+            "timestamp'1582-10-06 02:00:00'",
+        ),
+        ("double", "double('-Infinity')", "double('NaN')", "double('Infinity')"),
+        ("bigint", "-9223372036854775808", "9223372036854775807", "9223372036854775806"),
+        ("decimal(38, 2)", "-999999999999999999999999999999999999.99", "999999999999999999999999999999999999.99", "0"),
+        ("string", "''", "'\U0010ffff'", "'\U0001f600'"),
+        (
+            "timestamp_ntz",
+            "timestamp_ntz'1582-10-06 01:00:00'",
+            "timestamp_ntz'2020-01-01 00:00:00'",
+            "timestamp_ntz'1582-10-07 00:00:00'",
+        ),
+    ],
+)
+def test_no_end_is_moved_on_its_way(lake: Lake, name: str, kind: str, least: str, greatest: str, between: str) -> None:
+    lake.sql(
+        f"create table {name} (k {kind}, v bigint) using iceberg tblproperties ("
+        "'write.merge.mode'='merge-on-read', 'write.merge.isolation-level'='serializable')"
+    )
+    lake.sql(f"insert into {name} values ({least}, 1), ({greatest}, 2)")
+    source = f"(select cast(if(id = 0, {least}, {greatest}) as {kind}) k, id v from range(0, 900000) where id < 2)"
+    statement = f"merge into {name} t using {source} s on t.k = s.k when matched then update set v = 5"
+    assert len(meanwhile(lake, name, statement, f"insert into {name} values ({between}, -5)")) == 1
+    assert sorted(v for (v,) in lake.collect(lake.sql(f"select v from {name}"))) == [-5, 5, 5]
 
 
 MERGE_NULLS = (

@@ -8,7 +8,7 @@ target is read whole, which is faster than to ask the source first; its ends are
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -31,6 +31,11 @@ _LEAST_EXPECTED, _MOST_EXPECTED = 100_000, 2_000_000  # keys in a Bloom filter: 
 _PRINTED = re.compile(r"(.*)#(\d+)L?(?:-T\d+ms)?", re.DOTALL)
 KEYS_TOLD = "_lakeproof_keys"
 _ENDS = (("min", F.min), ("max", F.max))
+# Java's old calendar, by which dates would leave the JVM, has no days between 4 and 15 October 1582.
+_AS_NUMBER: dict[str, tuple[Callable[[Column], Column], Callable[[Column], Column]]] = {
+    "date": (F.unix_date, F.date_from_unix_date),
+    "timestamp": (F.unix_micros, F.timestamp_micros),
+}
 _WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
 _HASHED = (*_WHOLE_NUMBERS, "string", "date", "timestamp", "timestamp_ntz", "binary")  # equal values, equal hashes
 
@@ -43,30 +48,46 @@ class _Pair(NamedTuple):
     column: Column | None
 
 
+class ToldKey(NamedTuple):
+    """A column of the target, the source's key for it, and the type of that."""
+
+    column: Column
+    key: Column
+    kind: str
+
+
 class Keys(NamedTuple):
     """What the keys of a source say: conditions on the target, and its number of rows (`None`: not counted).
 
-    `told` are columns of the target whose least and greatest key the source tells on its way (`watched`).
+    `told` are those whose least and greatest value the source tells on its way (`watched`).
     """
 
     conditions: tuple[Column, ...] = ()
     rows: int | None = None
-    told: tuple[tuple[Column, Column], ...] = ()
+    told: tuple[ToldKey, ...] = ()
 
     def watched(self, source: DataFrame) -> DataFrame:
         """The source, telling the ends of its keys."""
         if not self.told:
             return source
-        ends = [f(key).alias(f"{end}_{n}") for n, (_, key) in enumerate(self.told) for end, f in _ENDS]
+        watched = [_AS_NUMBER[one.kind][0](one.key) if one.kind in _AS_NUMBER else one.key for one in self.told]
+        ends = [f(key).alias(f"{end}_{number}") for number, key in enumerate(watched) for end, f in _ENDS]
         return source.observe(KEYS_TOLD, *ends)
 
     def heard(self, gateway: Gateway, told: Any) -> tuple[Column, ...]:
         """The conditions on the target that the ends of the keys, a row of the JVM, allow."""
         literal = gateway.static(spark41.FUNCTIONS, "lit")
-        ends = [[told.apply(2 * number), told.apply(2 * number + 1)] for number in range(len(self.told))]
+
+        def condition(one: ToldKey, least: Any, greatest: Any) -> Column:
+            if least is None:  # no key but nulls, which equal nothing
+                return F.lit(False)
+            ends = [Column(literal(end)) for end in (least, greatest)]
+            return one.column.between(
+                *(_AS_NUMBER[one.kind][1](end) if one.kind in _AS_NUMBER else end for end in ends)
+            )
+
         return tuple(
-            F.lit(False) if ends[number][0] is None else column.between(*(Column(literal(end)) for end in ends[number]))
-            for number, (column, _) in enumerate(self.told)
+            condition(one, told.apply(2 * number), told.apply(2 * number + 1)) for number, one in enumerate(self.told)
         )
 
 
@@ -86,11 +107,14 @@ def keys_of(engine: Engine, target: DataFrame, source: DataFrame, on: Column, *,
         if found is not None:
             return found
     if is_small:
-        told = [(pair.column, _as_column(engine, pair.source)) for pair in pairs if pair.column is not None]
-        return Keys(told=tuple(told))
+        return Keys(told=tuple(_told(engine, pair, pair.column) for pair in pairs if pair.column is not None))
     told = _between(engine, keys, pairs, names)
     few = told.rows is not None and told.rows <= _FEW_ROWS
     return (_listed(keys, pairs, names) if few else None) or told
+
+
+def _told(engine: Engine, pair: _Pair, column: Column) -> ToldKey:
+    return ToldKey(column, _as_column(engine, pair.source), str(pair.source.dataType().simpleString()))
 
 
 def _listed(keys: DataFrame, pairs: Sequence[_Pair], names: Sequence[str]) -> Keys | None:
