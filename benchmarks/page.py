@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.goals import missed, reached
 from benchmarks.results import FOLDER, Result, kept, rows_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,6 +53,8 @@ def section(result: Result) -> str:
         parts += [f"![{heading}](benchmarks/{result.name}.svg)", ""]
     parts += [f"| {' | '.join(head)} |", "|" + "---|" * len(head), *(f"| {' | '.join(row)} |" for row in rows), ""]
     parts += [f"- {note}" for note in result.notes] + ([""] if result.notes else [])
+    goals = missed(reached(result.area, result.lines))
+    parts += [goals[0], "", *goals[1:], *([""] if goals[1:] else [])] if goals else []
     began, ended = result.load
     parts += [f"{result.machine}; {result.taken}, {result.seconds:.0f} s in all, load {began} – {ended}.", ""]
     return "\n".join(parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.__main__ import AREAS
-from benchmarks.goals import GOALS, reached, told
+from benchmarks.goals import GOALS, Reached, missed, reached, told
 from benchmarks.harness import Clock, Line, Timing, cpu_ratios, interleaved, ratios
 from benchmarks.page import section
 from benchmarks.plots import measured, plot
@@ -119,3 +119,18 @@ def test_goals_are_met_or_missed_and_by_how_much() -> None:
 
 def test_the_area_of_every_goal_is_measured() -> None:
     assert {goal.area for goal in GOALS} <= set(AREAS)
+
+
+def test_the_page_says_what_stops_a_goal_that_is_missed() -> None:
+    met = Reached("full scan", "wall", "plain Parquet", 1.0, 1.05)
+    lost = [
+        Reached("UPDATE", clock, "Apache Iceberg", found, 0.7, stops="It waits.")
+        for clock, found in (("wall", 0.83), ("CPU", 0.81))
+    ]
+    few = Reached("INSERT", "commits/s", "Apache Iceberg", 3.1, 4, True)
+    assert missed([met, *lost, few]) == [
+        "1 of 4 goals are met.",
+        "- UPDATE: 0.83 wall, 0.81 CPU; at most 0.7 of Apache Iceberg was asked. It waits.",
+        "- INSERT: 3.10 commits/s; at least 4 of Apache Iceberg was asked.",
+    ]
+    assert missed([]) == []
