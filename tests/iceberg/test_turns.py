@@ -7,7 +7,7 @@ import time
 
 from lakehouse import Lakehouse, insert, people
 
-from lakeproof.iceberg.committing.turns import Turn
+from lakeproof.iceberg.committing.patience import Turn
 
 
 def test_who_waits_goes_on_when_the_other_has_ended() -> None:

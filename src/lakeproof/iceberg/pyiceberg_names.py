@@ -1,7 +1,7 @@
 """The names of PyIceberg that the rest of the package may use."""
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestContent
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -64,6 +64,7 @@ __all__ = [
     "IntegerType",
     "ListType",
     "LongType",
+    "ManifestContent",
     "MapType",
     "MonthTransform",
     "NestedField",

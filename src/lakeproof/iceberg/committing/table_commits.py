@@ -14,7 +14,7 @@ from lakeproof.iceberg.committing.commit import (
     TableCalls,
     no_hook,
 )
-from lakeproof.iceberg.committing.patience import Patience
+from lakeproof.iceberg.committing.patience import Patience, Turn
 from lakeproof.iceberg.committing.physical import (
     NO_FILES,
     NewFiles,
@@ -22,7 +22,6 @@ from lakeproof.iceberg.committing.physical import (
 )
 from lakeproof.iceberg.committing.summary import record_of
 from lakeproof.iceberg.committing.table_access import TableAccess
-from lakeproof.iceberg.committing.turns import Turn
 from lakeproof.iceberg.reading.manifest_cache import ManifestCache
 from lakeproof.iceberg.tables.branches import ref_of
 

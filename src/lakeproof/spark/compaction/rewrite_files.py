@@ -23,7 +23,6 @@ from lakeproof.iceberg.format_v3.lineage import LAST_UPDATED, ROW_ID, as_stored
 from lakeproof.iceberg.pyiceberg_names import DataFile as IcebergFile
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.planning import ScanPlan
-from lakeproof.iceberg.reading.repetition import SAMPLED, unrepeated_columns
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway, items_of
@@ -37,6 +36,7 @@ from lakeproof.spark.reading.scan import Scans
 from lakeproof.spark.row_level.row_positions import Found, PlacedFileIndex, placed_source, read_schema
 from lakeproof.spark.row_level.scanned_files import Home, kept_rows
 from lakeproof.spark.writing.leftovers import removed_if_failed
+from lakeproof.spark.writing.repetition import SAMPLED, unrepeated_columns
 from lakeproof.spark.writing.spark_write import native_paths, new_folder, tagged, with_statistics
 from lakeproof.spark.writing.worker_write import worker_paths
 

@@ -11,10 +11,10 @@ from lakeproof.commit import Command, Policy
 from lakeproof.commit.planning import conflict_filter
 from lakeproof.filters import ALWAYS, NEVER, Expression, any_of
 from lakeproof.format import DataFile
-from lakeproof.iceberg.reading.repetition import largest_files
 from lakeproof.spark.row_level.new_rows import NewRows, Read
 from lakeproof.spark.row_level.row_positions import Found, PlacedScan, places_in
 from lakeproof.spark.row_level.scan_filters import Asked, condition_of
+from lakeproof.spark.writing.repetition import largest_files
 
 
 class RowEffect(NamedTuple):

@@ -21,7 +21,6 @@ from lakeproof.errors import LakeproofError
 from lakeproof.iceberg.committing.footers import WrittenFile
 from lakeproof.iceberg.pyiceberg_names import Table
 from lakeproof.iceberg.reading.delete_files import Positions
-from lakeproof.iceberg.reading.repetition import unrepeated_columns
 from lakeproof.spark.engine import Engine
 from lakeproof.spark.jvm import spark41
 from lakeproof.spark.jvm.gateway import Gateway
@@ -29,6 +28,7 @@ from lakeproof.spark.jvm.spark_types import has_collections, to_spark_schema
 from lakeproof.spark.reading.columns import named_column
 from lakeproof.spark.row_level.row_positions import PLACE
 from lakeproof.spark.writing.leftovers import remove_folder, removed_if_failed
+from lakeproof.spark.writing.repetition import unrepeated_columns
 from lakeproof.spark.writing.spark_write import (
     WrittenFiles,
     native_paths,

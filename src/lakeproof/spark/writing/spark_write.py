@@ -32,7 +32,6 @@ from lakeproof.iceberg.pyiceberg_names import (
     Schema,
     Table,
 )
-from lakeproof.iceberg.reading.repetition import newest_files, unrepeated_columns
 from lakeproof.iceberg.tables.column_dependencies import Dependency, table_dependencies
 from lakeproof.iceberg.tables.tables import column_path
 from lakeproof.iceberg.upkeep.add_files import NAME_MAPPING
@@ -45,6 +44,7 @@ from lakeproof.spark.writing.leftovers import remove_folder, removed_if_failed
 from lakeproof.spark.writing.local_write import local_files
 from lakeproof.spark.writing.ordering import in_order
 from lakeproof.spark.writing.parquet_settings import parquet_settings
+from lakeproof.spark.writing.repetition import newest_files, unrepeated_columns
 from lakeproof.spark.writing.transforms import decoded, encoded, transform_column
 from lakeproof.spark.writing.worker_write import write_in_workers
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakeproof.iceberg.reading.repetition import LEAST_ROWS, columns_without_dictionary
+from lakeproof.spark.writing.repetition import LEAST_ROWS, columns_without_dictionary
 
 ROWS = LEAST_ROWS
 SCATTERED = [hash((n, "x")) % (1 << 40) for n in range(ROWS)]

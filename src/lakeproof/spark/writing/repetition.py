@@ -14,12 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyiceberg.io import FileIO
-from pyiceberg.manifest import ManifestContent
-from pyiceberg.table import Table
 
 from lakeproof.errors import LakeproofError
 from lakeproof.iceberg.failures import reading_file, translate_errors
+from lakeproof.iceberg.pyiceberg_names import ManifestContent, Table
 from lakeproof.iceberg.reading.lru import Recent
 from lakeproof.iceberg.reading.manifest_cache import manifests_of, shared_cache
 from lakeproof.iceberg.reading.planning import ScanPlan
@@ -60,13 +58,13 @@ def unrepeated_columns(table: Table, paths: Sequence[str]) -> frozenset[str]:
 
     A hint and no more: a file that cannot be read says nothing here, and names itself where its rows are read.
     """
-    told = [_known.get(path, partial(_told, table.io, path)) for path in paths]
+    told = [_known.get(path, partial(_told, table, path)) for path in paths]
     return frozenset.intersection(*told) if told else frozenset()
 
 
-def _told(io: FileIO, path: str) -> frozenset[str]:
+def _told(table: Table, path: str) -> frozenset[str]:
     try:
-        with translate_errors(f"file {path}"), reading_file(path), io.new_input(path).open() as stream:
+        with translate_errors(f"file {path}"), reading_file(path), table.io.new_input(path).open() as stream:
             return columns_without_dictionary(pq.read_metadata(stream))
     except LakeproofError:
         return frozenset()
