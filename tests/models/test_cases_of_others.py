@@ -62,6 +62,21 @@ def _case(text: str) -> Case:
 
 
 @pytest.mark.parametrize(
+    ("model", "name", "value", "says"),
+    [
+        ("files", "writers", "true", "writers takes a number from 1 on"),
+        ("files", "writers", "9223372036854775808", "writers takes a number from 1 on"),
+        ("files", "writers", "65", "writers takes a number up to 64"),
+        ("files", "maintainers", "999999", "maintainers takes a number up to 64"),
+        ("iceberg", "num-writers", "999999", "num-writers takes a number up to 64"),
+    ],
+)
+def test_more_processes_than_anybody_explores(model: str, name: str, value: str, says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        _case(f'model = "{model}"\n[set]\n{name} = {value}').subject()
+
+
+@pytest.mark.parametrize(
     ("policy", "says"),
     [
         ("upkeep = 1", "upkeep must be a table"),

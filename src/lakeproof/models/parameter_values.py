@@ -12,6 +12,7 @@ NAMES = ("jack", "sarah", "john", "mary", "paul", "lucy", "adam", "ruth")
 """What keys are called when only their number is given."""
 
 MOST_DIGITS, MOST_SHOWN = 6, 60
+MOST_PROCESSES = 64  # of one kind: no search ever ends with more
 """Of a number; characters of a wrong value that are shown."""
 
 
@@ -55,11 +56,14 @@ class Parameters(NamedTuple):
         return {name: str(what) for name, what in self.known.items()}
 
 
-def count(name: str, value: str, least: int = 0) -> int:
-    """A number from `least` on."""
-    if not value.isdecimal() or len(value) > MOST_DIGITS or int(value) < least:
+def count(name: str, value: str, least: int = 0, most: int | None = None) -> int:
+    """A number from `least` on, up to `most` if that is given."""
+    is_number = value.isdecimal() and len(value) <= MOST_DIGITS
+    is_too_large = is_number and most is not None and int(value) > most
+    if not is_number or int(value) < least or is_too_large:
+        wanted = f"up to {most}" if is_too_large else f"from {least} on"
         raise InvalidInput(
-            f"{name} takes a number from {least} on, not {value[:MOST_SHOWN]!r}",
+            f"{name} takes a number {wanted}, not {value[:MOST_SHOWN]!r}",
             place=f"--set {name}={value[:MOST_SHOWN]}",
             hint=f"for example {name}={max(least, 2)}",
         )

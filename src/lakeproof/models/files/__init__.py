@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from lakeproof.checker.model import Model, Process, SearchBounds
+from lakeproof.models import parameter_values as values
 from lakeproof.models.files.bounds import PARAMETERS, PRESETS, SETTINGS, setup_from
 from lakeproof.models.files.properties import properties
 from lakeproof.models.files.steps import READER, WRITER, observe, steps_of
@@ -41,9 +42,10 @@ def build(parameters: Mapping[str, str], rules: Rules = OURS) -> Model:
     """The model that the parameters describe, every process by these rules."""
     setup, word = setup_from(parameters, rules)
     limits = dict(setup.limits)
+    maintainers = values.count("maintainers", word["maintainers"], 0, values.MOST_PROCESSES)
     names = {
-        "writer": int(word["writers"]),
-        "maintainer": int(word["maintainers"]) if any(limits[w] for w in _UPKEEP) else 0,
+        "writer": values.count("writers", word["writers"], 1, values.MOST_PROCESSES),
+        "maintainer": maintainers if any(limits[w] for w in _UPKEEP) else 0,
         "tagger": min(1, limits["tag"]),
         "reader": min(1, limits["scan"]),
     }

@@ -140,7 +140,7 @@ def configured(parameters: Mapping[str, str], policy: Policy) -> Configured:
     watched = WATCHED if given.get("others") == "anybody" else {}
     word = SETTINGS.values({**watched, **given})
     setup = _setup(word)
-    writers = values.count("num-writers", word["num-writers"], 1)
+    writers = values.count("num-writers", word["num-writers"], 1, values.MOST_PROCESSES)
     if setup.anybody is not None and writers > 1:
         hint = "the others are in others=anybody"
         raise InvalidInput("Against anybody one writer is watched", place=f"--set num-writers={writers}", hint=hint)

@@ -86,7 +86,8 @@ def setup_from(parameters: Mapping[str, str]) -> Setup:
 def _with_defaults(values: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
     """The values with those defaults that other parameters decide."""
     corrected = "false" if values["as-in-spec"].lower() == "true" else "true"
-    numbers = [value_of.count(name, values[name], least) for name, least in (("num-writers", 1), ("num-compactors", 0))]
+    least = {"num-writers": 1, "num-compactors": 0}
+    numbers = [value_of.count(name, values[name], from_, value_of.MOST_PROCESSES) for name, from_ in least.items()]
     decided = {
         "allow-overwrites": values["compaction-rollback"],
         "compactors": "dedicated" if numbers[1] > numbers[0] else "co-located",
